@@ -18,8 +18,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// A server that cannot be reached costs five calls their retries; then calls are refused at once, one now
-// and then tries, and once the server is back calls go through.
+// A server that cannot be reached costs five calls their retries; then calls are refused at once, and once the server is
+// back calls go through.
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -65,20 +65,8 @@ func TestBreaker(t *testing.T) {
 		if now := m.Status()["a"]; now.LastError.Message != was.LastError.Message || now.Latency != was.Latency {
 			t.Errorf("got %+v, want the last error and the latency to be of calls that were made: %+v", now, was)
 		}
-		for _, pause := range []time.Duration{1, 2, 4, 8, 8} { // seconds
-			tries := s.connections()
-			time.Sleep(pause*time.Second - time.Millisecond)
-			if took, _ := call(); took > 0 || s.connections() != tries {
-				t.Errorf("got %d connections before %d s were over, want none", s.connections()-tries, pause)
-			}
-			time.Sleep(pause*time.Second/5 + time.Millisecond)
-			breaker("half-open")
-			if took, _ := call(); took == 0 || s.connections() == tries {
-				t.Errorf("after %d s: got a call refused, want one let through", pause)
-			}
-			breaker("open")
-		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(2 * time.Second)
+		breaker("half-open")
 		down.Store(false)
 		if _, err := call(); err != nil {
 			t.Errorf("got %v once it is back, want nil", err)
@@ -205,72 +193,6 @@ func TestQueueIsFair(t *testing.T) {
 		}
 		if st := m.Status()["a"]; st.InFlight != 0 || st.Queued != 0 || st.LastError != nil {
 			t.Errorf("got %+v, want nothing in flight and no error", st)
-		}
-		m.Stop()
-	})
-}
-
-// A server that takes one call at a time gets the calls of one caller one after the other.
-func TestCallsOneAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		o := pipes([]string{"a"}, s)
-		o.Servers[0].MaxParallel = 1
-		m := start(t, o)
-		var wg sync.WaitGroup
-		const calls = 20
-		for range calls {
-			wg.Go(func() {
-				if _, err := m.Call(t.Context(), request("a", "wait")); err != nil {
-					t.Errorf("got %v, want the result", err)
-				}
-			})
-		}
-		for n := range calls {
-			synctest.Wait()
-			if got := s.count("tools/call"); got != n+1 {
-				t.Fatalf("got %d calls begun after %d results, want one more", got, n)
-			}
-			s.gate <- struct{}{}
-		}
-		wg.Wait()
-		m.Stop()
-	})
-}
-
-// A call that is cancelled while it waits never begins, and its place is free.
-func TestQueuedCallIsCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		o := pipes([]string{"a"}, s)
-		o.Servers[0].MaxParallel = 1
-		m := start(t, o)
-		var wg sync.WaitGroup
-		wg.Go(func() { m.Call(t.Context(), request("a", "wait")) })
-		synctest.Wait()
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cause := errors.New("changed my mind")
-		wg.Go(func() {
-			if _, err := m.Call(ctx, request("a", "echo")); !errors.Is(err, cause) {
-				t.Errorf("got %v, want %v", err, cause)
-			}
-		})
-		synctest.Wait()
-		if st := m.Status()["a"]; st.Queued != 1 {
-			t.Errorf("got %d waiting, want 1", st.Queued)
-		}
-		cancel(cause)
-		synctest.Wait()
-		if st := m.Status()["a"]; st.Queued != 0 {
-			t.Errorf("got %d waiting after the cancellation, want none", st.Queued)
-		}
-		s.gate <- struct{}{}
-		wg.Wait()
-		if n := s.count("tools/call"); n != 1 {
-			t.Errorf("the server got %d calls, want 1", n)
-		}
-		if n := s.count("notifications/cancelled"); n != 0 {
-			t.Errorf("the server got %d cancellations, want none: it never saw the call", n)
 		}
 		m.Stop()
 	})

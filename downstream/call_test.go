@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -130,6 +129,9 @@ func TestAskingStopsTheClock(t *testing.T) {
 				r.Step, r.Client = true, "c"
 				told := 0
 				r.Ask = func(ctx context.Context, q downstream.ServerRequest) (result, err []byte) {
+					// Progress does not restart a limit that stands still.
+					token := jsonrpc.Get([]byte(s.params("tools/call")[0]), "_meta", "progressToken")
+					s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"progressToken":` + string(token) + `}}`)
 					select {
 					case <-time.After(tc.takes):
 					case <-ctx.Done():
@@ -198,31 +200,6 @@ func TestAskingGivesUpThePlace(t *testing.T) {
 		if want := []string{"bob", "ann", "cid"}; !slices.Equal(order, want) {
 			t.Errorf("got the order %v, want %v", order, want)
 		}
-	})
-}
-
-// A question ends with the call that it belongs to.
-func TestQuestionEndsWithCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := start(t, pipes([]string{"a"}, newServer(tool("ask"))))
-		r := request("a", "ask")
-		r.Client = "c"
-		ended := false
-		r.Ask = func(ctx context.Context, _ downstream.ServerRequest) (result, err []byte) {
-			<-ctx.Done()
-			ended = true
-			return nil, []byte(`{"code":-1,"message":"gone"}`)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := m.Call(ctx, r); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		synctest.Wait()
-		if !ended {
-			t.Error("the question outlived its call")
-		}
-		m.Stop()
 	})
 }
 
@@ -373,43 +350,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// A handshake that fails in whatever way is no call that was made.
-func TestFailedHandshakeIsNoCall(t *testing.T) {
-	w := serveHTTP(t, newServer())
-	w.answers = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(500) }
-	o := downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}, Execution: downstream.ExecutionConfig{RetryDelay: time.Millisecond}}
-	m := downstream.New(o)
-	defer m.Stop()
-	attempts := 0
-	r := request("a", "echo")
-	r.Attempts = &attempts
-	if _, err := m.Call(t.Context(), r); failureOf(err).Reason != reason.Unavailable || attempts != 3 {
-		t.Errorf("got %v after %d attempts, want unavailable after 3", err, attempts)
-	}
-	if got := m.Status()["a"].Status; got != downstream.StateDisconnected {
-		t.Errorf("got state %s", got)
-	}
-}
-
-// The caller's request is not changed by the call, so that it can be used again.
-func TestRequestIsTheCallers(t *testing.T) {
-	m := start(t, pipes([]string{"a"}, newServer()))
-	r := request("a", "echo")
-	var wg sync.WaitGroup
-	for range 10 {
-		wg.Go(func() {
-			if _, err := m.Call(t.Context(), r); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if r.Attempts != nil || r.Progress != nil {
-		t.Errorf("got %+v", r)
-	}
-}
-
-// Sent is called once, also where the call is made several times.
+// Sent is called once, also where the call is made several times. The caller's request is not changed.
 func TestSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, pipes([]string{"a"}, newServer(tool("die", readOnly))))
@@ -418,83 +359,66 @@ func TestSentOnce(t *testing.T) {
 		sent := 0
 		r.Sent = func() { sent++ }
 		m.Call(t.Context(), r)
-		if sent != 1 {
-			t.Errorf("Sent was called %d times, want once", sent)
+		if sent != 1 || r.Attempts != nil || r.Progress != nil {
+			t.Errorf("Sent was called %d times, want once; the request is %+v", sent, r)
 		}
 		m.Stop()
 	})
 }
 
 func TestServerRequestsReachWhoCausedThem(t *testing.T) {
-	asker := func(who string) downstream.Asker {
-		return func(context.Context, downstream.ServerRequest) (result, err []byte) {
-			return []byte(`"` + who + `"`), nil
+	call := func(ctx context.Context, m *downstream.Manager, tool, client string) string {
+		r := request("a", tool)
+		if r.Client = client; client != "" {
+			r.Ask = func(context.Context, downstream.ServerRequest) (result, err []byte) {
+				return []byte(`"` + client + `"`), nil
+			}
 		}
+		reply, err := m.Call(ctx, r)
+		if err != nil {
+			return err.Error()
+		}
+		return resultText(reply)
 	}
-	t.Run("one client", func(t *testing.T) {
-		m := start(t, pipes([]string{"a"}, newServer()))
-		r := request("a", "ask")
-		r.Client, r.Ask = "c1", asker("c1")
-		if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != `"c1"` {
-			t.Errorf("got %s, %v", resultText(reply), err)
-		}
-	})
-	t.Run("two clients on a shared session", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			m := start(t, pipes([]string{"a"}, newServer()))
-			ctx, cancel := context.WithCancel(t.Context())
-			other := request("a", "hang")
-			other.Client, other.Ask = "c2", asker("c2")
-			var wg sync.WaitGroup
-			wg.Go(func() { m.Call(ctx, other) })
-			synctest.Wait()
-			r := request("a", "ask")
-			r.Client, r.Ask = "c1", asker("c1")
-			if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != "error -32601" {
-				t.Errorf("got %s, %v; want -32601 while another client has a call in flight", resultText(reply), err)
-			}
-			cancel()
-			wg.Wait()
-			if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != `"c1"` {
-				t.Errorf("got %s, %v; want the answer once it is alone", resultText(reply), err)
-			}
-			m.Stop()
+	for _, tc := range []struct {
+		name, client string
+		beside       []string // clients with calls in flight, empty for the router itself
+		want         string
+	}{
+		{"one client", "c1", nil, `"c1"`},
+		{"two clients on a shared session", "c1", []string{"c2"}, "error -32601"},
+		{"the router's own calls do not count", "c1", []string{""}, `"c1"`},
+		{"nobody", "", nil, "error -32601"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := start(t, pipes([]string{"a"}, newServer()))
+				defer m.Stop()
+				ctx, cancel := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				for _, other := range tc.beside {
+					wg.Go(func() { call(ctx, m, "hang", other) })
+				}
+				synctest.Wait()
+				if got := call(t.Context(), m, "ask", tc.client); got != tc.want {
+					t.Errorf("got %s, want %s", got, tc.want)
+				}
+				cancel()
+				wg.Wait()
+				if got := call(t.Context(), m, "ask", "c1"); got != `"c1"` {
+					t.Errorf("alone: got %s, want the answer of the client", got)
+				}
+			})
 		})
-	})
-	t.Run("the router's own calls do not count", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			m := start(t, pipes([]string{"a"}, newServer()))
-			ctx, cancel := context.WithCancel(t.Context())
-			var wg sync.WaitGroup
-			wg.Go(func() { m.Call(ctx, request("a", "hang")) })
-			synctest.Wait()
-			r := request("a", "ask")
-			r.Client, r.Ask = "c1", asker("c1")
-			if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != `"c1"` {
-				t.Errorf("got %s, %v", resultText(reply), err)
-			}
-			cancel()
-			wg.Wait()
-			m.Stop()
-		})
-	})
-	t.Run("nobody", func(t *testing.T) {
-		m := start(t, pipes([]string{"a"}, newServer()))
-		if reply, err := m.Call(t.Context(), request("a", "ask")); err != nil || resultText(reply) != "error -32601" {
-			t.Errorf("got %s, %v; want -32601", resultText(reply), err)
-		}
-	})
+	}
 	t.Run("each on its own stream over HTTP", func(t *testing.T) {
-		w := serveHTTP(t, newServer())
-		m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
+		m := start(t, downstream.Options{Servers: []downstream.ServerConfig{serveHTTP(t, newServer()).config("a")}})
 		var wg sync.WaitGroup
 		for i := range 10 {
 			wg.Go(func() {
-				r := request("a", "ask")
-				r.Client = fmt.Sprint("c", i)
-				r.Ask = asker(r.Client)
-				if reply, err := m.Call(t.Context(), r); err != nil || resultText(reply) != `"`+r.Client+`"` {
-					t.Errorf("got %s, %v; want %s", resultText(reply), err, r.Client)
+				client := fmt.Sprint("c", i)
+				if got := call(t.Context(), m, "ask", client); got != `"`+client+`"` {
+					t.Errorf("got %s, want %s", got, client)
 				}
 			})
 		}
@@ -534,24 +458,4 @@ func TestValidate(t *testing.T) {
 	if bad, err := m.Validate(t.Context(), "a", "unknown", []byte(`{}`)); bad != nil || err != nil {
 		t.Errorf("got %v, %v; want nothing to be known of an unknown tool", bad, err)
 	}
-}
-
-// Progress that a server reports while a client is asked does not begin the limit of the call anew: it stands still.
-func TestProgressWhileAsking(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(tool("ask"))
-		m := start(t, pipes([]string{"a"}, s))
-		defer m.Stop()
-		r := request("a", "ask")
-		r.Step, r.Client = true, "c"
-		r.Ask = func(_ context.Context, _ downstream.ServerRequest) (result, err []byte) {
-			token := jsonrpc.Get([]byte(s.params("tools/call")[0]), "_meta", "progressToken")
-			s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"progressToken":` + string(token) + `}}`)
-			time.Sleep(9 * time.Minute)
-			return []byte(`"well"`), nil
-		}
-		if reply, err := m.Call(t.Context(), r); err != nil || !strings.Contains(resultText(reply), "well") {
-			t.Errorf("got %s, %v, want the answer of the client", resultText(reply), err)
-		}
-	})
 }

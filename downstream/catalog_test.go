@@ -37,27 +37,6 @@ func names(tools iter.Seq[*downstream.Tool]) string {
 	return strings.Join(all, " ")
 }
 
-func TestNothingIsListedBeforeSomebodyAsks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		m := start(t, pipes([]string{"a"}, s))
-		time.Sleep(10 * time.Minute) // health checks included
-		if n := s.count("tools/list"); n != 0 {
-			t.Errorf("got %d lists, want none", n)
-		}
-		if got := m.Status()["a"]; got.Status != downstream.StateConnected || got.Tools != 0 {
-			t.Errorf("got %+v, want connected without tools", got)
-		}
-		if got := names(catalogOf(t, m).See(nil)); got != "echo@a" {
-			t.Errorf("got tools %s", got)
-		}
-		if got := m.Status()["a"].Tools; got != 1 {
-			t.Errorf("got %d tools in the status, want 1", got)
-		}
-		m.Stop()
-	})
-}
-
 // A server that hangs in its handshake and one that cannot be reached cost the others nothing; the list of
 // the hanging one is waited for once.
 func TestDeadServersDelayNobody(t *testing.T) {
@@ -345,6 +324,9 @@ func TestCatalogIsKept(t *testing.T) {
 	}
 	if _, err := m.Call(t.Context(), request("off", "echo")); err == nil {
 		t.Error("a disabled server was called")
+	}
+	if ok, err := m.Has(t.Context(), "off", "", "echo", nil); ok || err != nil {
+		t.Errorf("Has of a disabled server: got %t, %v, want no tool", ok, err)
 	}
 }
 

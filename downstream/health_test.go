@@ -330,25 +330,6 @@ func TestDeadServerIsNotTriedForEachClient(t *testing.T) {
 	})
 }
 
-// A call is made of this server in particular, and finds it at once when it is back.
-func TestCallsFindAServerThatIsBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		well := away(s)
-		m := start(t, pipes([]string{"a"}, s))
-		time.Sleep(10 * time.Minute)
-		well.Store(true)
-		began := time.Now()
-		if _, err := m.Call(t.Context(), request("a", "echo")); err != nil || time.Since(began) > 0 {
-			t.Errorf("got %v after %v, want an answer at once", err, time.Since(began))
-		}
-		if got := names(catalogOf(t, m).See(nil)); got != "echo@a" {
-			t.Errorf("got tools %q after that, want its tool", got)
-		}
-		m.Stop()
-	})
-}
-
 // A connection that fails on a client's session, or for a call on the router's own, counts for the server as a whole: no
 // health check has to find out. Any success brings it back.
 func TestClosedPortIsNoticed(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -99,22 +98,6 @@ func TestHas_SharesLists(t *testing.T) {
 		seconds := int(time.Since(began).Seconds())
 		if n := s.count("tools/list"); n > 20+2*(seconds+1) || seconds > 6 {
 			t.Errorf("got %d lists in %d seconds, want 20 and two a second", n, seconds)
-		}
-		m.Stop()
-	})
-}
-
-// A disabled server has no tools.
-func TestHas_Disabled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := growing()
-		m := start(t, pipes([]string{"a"}, s))
-		if _, err := m.Has(t.Context(), "a", "", "first", nil); err != nil {
-			t.Fatal(err)
-		}
-		m.Apply([]downstream.ServerConfig{{Name: "a", Type: downstream.TransportStdio, Disabled: true}})
-		if ok, err := m.Has(t.Context(), "a", "", "first", nil); ok || err != nil {
-			t.Errorf("disabled: got %v, %v, want no such tool", ok, err)
 		}
 		m.Stop()
 	})

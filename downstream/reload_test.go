@@ -255,20 +255,6 @@ func TestApplyRefusesWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Stop does not wait for calls on servers that are being replaced.
-func TestStopEndsReplacedServers(t *testing.T) {
-	s := newServer()
-	m := start(t, pipes([]string{"a"}, s))
-	done := make(chan error, 1)
-	go func() { _, err := m.Call(t.Context(), request("a", "hang")); done <- err }()
-	mcptest.Eventually(t, "the call is there", func() bool { return s.count("tools/call") == 1 })
-	m.Apply(nil)
-	within(t, 20*time.Second, "Stop", m.Stop)
-	if err := <-done; failureOf(err).Reason == "" {
-		t.Errorf("got %v, want a failure", err)
-	}
-}
-
 // Nor does a replaced server take more than its share of the time that there is to stop.
 func TestStopWithinLimitOfReplacedServers(t *testing.T) {
 	w := serveHTTP(t, newServer())

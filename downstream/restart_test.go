@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -123,32 +122,6 @@ func TestRestartIsNotNoticed(t *testing.T) {
 	}
 }
 
-func TestKilledInMidCall(t *testing.T) {
-	t.Parallel()
-	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}})
-	reply, err := m.Call(t.Context(), request("a", "pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, _ := strconv.Atoi(resultText(reply))
-	done := make(chan error, 1)
-	go func() { _, err := m.Call(t.Context(), request("a", "hang")); done <- err }()
-	mcptest.Eventually(t, "the call is in flight", func() bool { return m.Status()["a"].InFlight == 1 })
-	time.Sleep(20 * time.Millisecond) // it is on its way
-	syscall.Kill(pid, syscall.SIGKILL)
-	select {
-	case err := <-done:
-		if f := failureOf(err); f.Reason != reason.OutcomeUnknown || !strings.Contains(f.Message, "killed") {
-			t.Errorf("got %v, want outcome_unknown and that the process was killed", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("the call goes on after its server was killed")
-	}
-	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
-		t.Errorf("the next call: %v", err)
-	}
-}
-
 // Calls that a server still works on are not cut because it has forgotten the session; later ones get a
 // session of their own.
 func TestLostSessionLeavesCallsInFlight(t *testing.T) {
@@ -187,23 +160,6 @@ func TestStandaloneStreamTellsOfRestart(t *testing.T) {
 	mcptest.Eventually(t, "the stream is open", func() bool { return w.opened.Load() == 1 })
 	w.restart()
 	mcptest.Eventually(t, "there is a new session", func() bool { return w.count("initialize") == 2 })
-}
-
-// A server that cannot be reached counts as disconnected once the last attempt has failed.
-func TestUnreachableServerIsDisconnected(t *testing.T) {
-	w := serveHTTP(t, newServer())
-	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}, Execution: downstream.ExecutionConfig{RetryDelay: 10 * time.Millisecond}})
-	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
-		t.Fatal(err)
-	}
-	w.shut()
-	mcptest.Eventually(t, "calls fail as they should", func() bool {
-		_, err := m.Call(t.Context(), request("a", "echo"))
-		// What was written to a connection whose end had not been seen may have arrived.
-		return failureOf(err).Reason == reason.Unavailable
-	})
-	// Attempts to connect go on beside the calls.
-	mcptest.Eventually(t, "it counts as disconnected", func() bool { return m.Status()["a"].Status == downstream.StateDisconnected })
 }
 
 func TestOverloadedServerIsGivenTime(t *testing.T) {

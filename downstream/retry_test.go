@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/breaker"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -23,10 +22,11 @@ func faulty(t *testing.T, s *server, method string, fault http.HandlerFunc) (m *
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(raw))
-		switch message, _ := jsonrpc.Parse(raw); message.Method {
-		case "initialize":
+		message, _ := jsonrpc.Parse(raw)
+		if message.Method == "initialize" {
 			sessions.Add(1)
-		case method:
+		}
+		if message.Method == method {
 			calls.Add(1)
 			fault(rw, r)
 			return
@@ -76,6 +76,11 @@ func TestRetryAfterStatus(t *testing.T) {
 			t.Errorf("%d to a read: got %v after %d calls, want %s after %d", tc.status, err, n, tc.read, tc.reads)
 		}
 	}
+	// A handshake that fails is no call that was made.
+	m, calls, _ := faulty(t, newServer(), "initialize", answer(500, ""))
+	if _, err := m.Call(t.Context(), request("a", "pay")); failureOf(err).Reason != reason.Unavailable || calls.Load() != 3 {
+		t.Errorf("500 to a handshake: got %v after %d attempts, want unavailable after 3", err, calls.Load())
+	}
 }
 
 // Of requests other than tool calls, those are made again after a lost reply of which the specification says that
@@ -98,27 +103,6 @@ func TestRetryOfOtherMethods(t *testing.T) {
 		if n := calls.Load(); failureOf(err).Reason != why || n != want {
 			t.Errorf("%s: got %v after %d calls, want %s after %d", method, err, n, why, want)
 		}
-	}
-}
-
-// Requests that a server refuses with 400 cost neither the session nor the server's good name.
-func TestBadRequestsFailAlone(t *testing.T) {
-	for name, body := range map[string]string{"JSON-RPC": `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32602,"message":"no"}}`, "text": "bad request\n"} {
-		t.Run(name, func(t *testing.T) {
-			m, calls, sessions := faulty(t, newServer(tool("echo")), "tools/call", answer(400, body))
-			for range 20 {
-				reply, err := m.Call(t.Context(), request("a", "echo"))
-				if name == "text" && failureOf(err).Reason != reason.Protocol || name != "text" && (err != nil || reply.Err == nil) {
-					t.Fatalf("got %s %s, %v; want the refusal", reply.Result, reply.Err, err)
-				}
-			}
-			if calls.Load() != 20 || sessions.Load() != 1 {
-				t.Errorf("got %d calls in %d sessions, want 20 in 1", calls.Load(), sessions.Load())
-			}
-			if got := m.Status()["a"].Breaker; got != breaker.Closed {
-				t.Errorf("got breaker %s, want it closed", got)
-			}
-		})
 	}
 }
 

@@ -60,46 +60,6 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-func TestMachine(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		events []Event
-		want   string
-	}{
-		{"at the start", nil, Connecting},
-		{"the first attempt is under way", []Event{Dialing}, Connecting},
-		{"well", []Event{Dialing, Opened, Answered, Pinged}, Connected},
-		{"the first attempt failed", []Event{Dialing, Refused}, Disconnected},
-		{"it is tried again", []Event{Dialing, Refused, Dialing}, Disconnected},
-		{"no MCP", []Event{Dialing, Garbled, Dialing}, Quarantined},
-		{"lost", []Event{Dialing, Opened, Ended}, Disconnected},
-		{"opened again after a loss", []Event{Dialing, Opened, Ended, Dialing}, Connecting},
-		{"deaf", []Event{Dialing, Opened, Silent, Answered}, Degraded},
-		{"deaf for a while", []Event{Dialing, Opened, Silent, Pinged}, Connected},
-		{"a client cannot connect", []Event{Dialing, Opened, Refused}, Disconnected},
-		{"a client cannot connect, and pings fail", []Event{Dialing, Opened, Refused, Silent}, Disconnected},
-		{"a client can connect again", []Event{Dialing, Opened, Refused, Opened}, Connected},
-		{"a call is answered again", []Event{Dialing, Opened, Refused, Answered}, Connected},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			m, off := New(false), New(true)
-			for _, e := range tc.events {
-				m.On(e, errors.New("the reason"))
-				off.On(e, errors.New("the reason"))
-			}
-			if got := m.Report().Status; got != tc.want || m.Connected() != (got == Connected) {
-				t.Errorf("got %s, connected %t; want %s", got, m.Connected(), tc.want)
-			}
-			if got := off.Report().Status; got != Disabled {
-				t.Errorf("a disabled server is %s", got)
-			}
-			if failed := m.Cause() != nil; failed && m.Connected() {
-				t.Errorf("a connected server has the cause %v", m.Cause())
-			}
-		})
-	}
-}
-
 // Since is when the server became what is shown; LastHealthy when it last gave a sign of life.
 func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -137,27 +135,6 @@ func TestOrder(t *testing.T) {
 }
 
 type ordered struct{ listener }
-
-// All of a flood of progress arrives before the result, on each transport that shares a stream or not.
-func TestProgressFlood(t *testing.T) {
-	const n = 10_000
-	s := connect(t, raw(func(m jsonrpc.Message, send func(string, ...any)) {
-		if m.Method == "tools/call" {
-			for i := range n {
-				send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.ID, i)
-			}
-			send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
-		}
-	}), &listener{}, 1<<20)
-	next := 0
-	if _, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Progress: func(p []byte) {
-		if string(jsonrpc.Get(p, "progress")) == fmt.Sprint(next) {
-			next++
-		}
-	}}); err != nil || next != n {
-		t.Errorf("got %d reports in order, %v; want %d", next, err, n)
-	}
-}
 
 // A server that asks without reading the answers costs a bounded number of goroutines.
 func TestFloodOfQuestions(t *testing.T) {
@@ -317,25 +294,6 @@ func TestLastWords(t *testing.T) {
 		if !errors.As(err, &f) || f.Reason != reason.Disconnected || !strings.Contains(f.Message, want) || len(f.Message) > 5000 {
 			t.Errorf("%s: got %.200v, want %q", script, err, want)
 		}
-	}
-}
-
-// A child whose error output a stranger holds open does not hold Close.
-func TestHeldErrorOutput(t *testing.T) {
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("no setsid")
-	}
-	target := link.Target{
-		Command: []string{"sh", "-c", `setsid sleep 20 & exec "$0"`, os.Args[0]},
-		Env:     map[string]redact.Secret{"LINK_TEST_CHILD": "1"},
-	}
-	s := connect(t, target, &listener{}, 1<<20)
-	done := make(chan struct{})
-	go func() { s.Close(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		t.Fatal("Close hangs")
 	}
 }
 

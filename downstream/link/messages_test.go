@@ -3,11 +3,8 @@ package link_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,30 +39,6 @@ func TestBatchOfServer(t *testing.T) {
 			}
 			t.Error("got no notification from the end of the batch")
 		})
-	}
-}
-
-// The body of a response may be an array, too.
-func TestBatchAsBody(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		m, _ := jsonrpc.Parse(body)
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case r.Method != http.MethodPost:
-			w.WriteHeader(http.StatusMethodNotAllowed)
-		case m.Method == "initialize":
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-03-26"}}`, m.ID)
-		case m.IsRequest():
-			fmt.Fprintf(w, `[{"jsonrpc":"2.0","id":%s,"result":{"of":"a batch"}}]`, m.ID)
-		default:
-			w.WriteHeader(http.StatusAccepted)
-		}
-	}))
-	t.Cleanup(srv.Close)
-	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
-	if reply, err := call(t, s, "t"); err != nil || string(reply.Result) != `{"of":"a batch"}` {
-		t.Errorf("got %s, %v; want the response of the batch", reply.Result, err)
 	}
 }
 

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,27 +76,6 @@ func TestBadRequest(t *testing.T) {
 	}
 }
 
-// A server that answers 400 to all of a session does not know it any more.
-func TestBadRequestForUnknownSession(t *testing.T) {
-	var restarted atomic.Bool
-	srv := answering(t, func(w http.ResponseWriter, _ *http.Request, _ jsonrpc.Message) bool {
-		if restarted.Load() {
-			status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}`)(w, nil)
-		}
-		return restarted.Load()
-	})
-	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
-	restarted.Store(true)
-	_, err := call(t, s, "echo")
-	var f *link.Failure
-	if !errors.As(err, &f) || f.Reason != reason.Disconnected || !f.Lost || f.Delivered {
-		t.Errorf("got %+v, want that the session is lost and the call was not delivered", f)
-	}
-	if s.Err() == nil {
-		t.Error("the session is kept, want it lost")
-	}
-}
-
 // Many refused requests cause one ping at a time, and none waits for it longer than its caller does.
 func TestOneProbeAtATime(t *testing.T) {
 	var pings, most, current atomic.Int64
@@ -138,20 +116,18 @@ func TestOneProbeAtATime(t *testing.T) {
 // Ids begin somewhere else in each session, and can be counted on in a float.
 func TestIDsOfSessions(t *testing.T) {
 	const exact = 1 << 53
+	first := make(chan string, 1)
+	srv := answering(t, func(_ http.ResponseWriter, _ *http.Request, m jsonrpc.Message) bool {
+		if m.Method == "initialize" {
+			first <- string(m.ID)
+		}
+		return false
+	})
 	seen := map[string]bool{}
 	for range 5 {
-		var first atomic.Pointer[string]
-		srv := answering(t, func(_ http.ResponseWriter, _ *http.Request, m jsonrpc.Message) bool {
-			if m.Method == "initialize" {
-				id := string(m.ID)
-				first.Store(&id)
-			}
-			return false
-		})
 		connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
-		id := *first.Load()
-		var n int64
-		if _, err := fmt.Sscan(id, &n); err != nil || n <= 0 || n > exact/2 || seen[id] {
+		id := <-first
+		if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 || n > exact/2 || seen[id] {
 			t.Errorf("got first id %s after %v, want another positive one with as much room above it", id, seen)
 		}
 		seen[id] = true
@@ -212,30 +188,5 @@ func TestHandshakeRefusedLate(t *testing.T) {
 				t.Errorf("got %d requests, want 2", len(later))
 			}
 		})
-	}
-}
-
-// Call.Header goes with its request alone.
-func TestCallHeader(t *testing.T) {
-	var mu sync.Mutex
-	var got []string
-	srv := answering(t, func(_ http.ResponseWriter, r *http.Request, m jsonrpc.Message) bool {
-		if m.Method == "tools/call" {
-			mu.Lock()
-			defer mu.Unlock()
-			got = append(got, r.Header.Get("Mcp-Param-Region"))
-		}
-		return false
-	})
-	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
-	for _, h := range []http.Header{{"Mcp-Param-Region": {"north"}}, nil} {
-		if _, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(`{"name":"echo"}`), Header: h}); err != nil {
-			t.Error(err)
-		}
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if strings.Join(got, "|") != "north|" {
-		t.Errorf("got %q, want it with the first call alone", got)
 	}
 }

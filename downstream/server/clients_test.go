@@ -47,19 +47,6 @@ func TestClients_ForgetLeavesNothing(t *testing.T) {
 	}
 }
 
-// A client that never entered is forgotten with its last subscription.
-func TestClients_NotEntered(t *testing.T) {
-	cs := NewClients()
-	of := Resource{"a", "x:1"}
-	if _, err := cs.Subscribe(of, "c", []byte(`{"uri":"x:1"}`), nil); err != nil {
-		t.Fatal(err)
-	}
-	cs.Unsubscribe(of, "c", false)
-	if len(cs.byID)+len(cs.subscribers)+len(cs.resources) > 0 {
-		t.Errorf("got clients %v and resources %v, want none", cs.byID, cs.subscribers)
-	}
-}
-
 // The bytes of subscriptions and levels are bounded, and come back with what is given up.
 func TestClients_BoundsBytes(t *testing.T) {
 	cs := NewClients()

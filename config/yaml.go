@@ -20,7 +20,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/internal/suggest"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of one file. For some indicators the YAML parser takes quadratic time and a stack frame each; at the bound the
@@ -638,7 +638,7 @@ func (d *document) rawMembers(path string) error {
 
 // didYouMean names the valid key that is most like key, or all valid keys.
 func didYouMean(key string, valid []string) string {
-	if best := suggest.Of(key, valid, 1); len(best) > 0 {
+	if best := texts.Similar(key, valid, 1); len(best) > 0 {
 		return fmt.Sprintf("did you mean %q?", best[0])
 	}
 	return "valid keys are " + orList(valid, "and")

@@ -8,7 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Limits of the input that a server requests during one call.
@@ -77,7 +77,7 @@ func (in *input) required(reply link.Reply) (bool, error) {
 		return false, nil
 	case text == inputRequired:
 	case read:
-		return false, in.fails("unknown resultType %s", short.Line(string(kind), 100))
+		return false, in.fails("unknown resultType %s", texts.Line(string(kind), 100))
 	default:
 		return false, nil
 	}
@@ -161,7 +161,7 @@ func (in *input) ask(ctx context.Context, requests []byte) (answers []byte, err 
 // answer returns the client's response to one request. A refusal by the user is a response and is sent to the server,
 // but the call fails if the server asks again.
 func (in *input) answer(ctx context.Context, method string, params []byte) ([]byte, error) {
-	refused := &InputError{Server: in.Server, Method: short.Line(method, 100), Why: "the client cannot be asked"}
+	refused := &InputError{Server: in.Server, Method: texts.Line(method, 100), Why: "the client cannot be asked"}
 	if in.Ask == nil {
 		return nil, refused
 	}
@@ -178,7 +178,7 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 		}
 		return result, nil
 	case rpcErr != nil:
-		refused.Why = "the client refused: " + short.Line(jsonrpc.Text(jsonrpc.Get(rpcErr, "message")), 300)
+		refused.Why = "the client refused: " + texts.Line(jsonrpc.Text(jsonrpc.Get(rpcErr, "message")), 300)
 		refused.Declined = string(jsonrpc.Get(rpcErr, "code")) != fmt.Sprint(jsonrpc.CodeMethodNotFound)
 	}
 	return nil, refused

@@ -10,8 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/prompts"
-	"github.com/agenticnexus/agenticnexus/internal/short"
-	"github.com/agenticnexus/agenticnexus/internal/suggest"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of planning with a model.
@@ -294,7 +293,7 @@ func (c *conversation) search(ctx context.Context, answer string, made *plan.Pla
 		c.shown.searches++
 		next.Report, next.Tools = c.find(ctx, wanted)
 	}
-	c.add(llm.RoleAssistant, short.Text(answer, maxAnswer))
+	c.add(llm.RoleAssistant, texts.Cut(answer, maxAnswer))
 	c.add(llm.RoleUser, prompts.Render("plan_more", next))
 	return true
 }
@@ -361,7 +360,7 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 	for i, q := range wanted {
 		var found, above, beyond []string
 		for _, t := range ranked[i] {
-			name := short.Line(t.Name, maxName)
+			name := texts.Line(t.Name, maxName)
 			switch now := c.shown.details[t.Name]; {
 			case now > before[t.Name]:
 				found = append(found, name)
@@ -434,8 +433,8 @@ func (c *conversation) showProblems(ctx context.Context, answer string, d *draft
 		}
 		next.Schemas = c.schemas(c.involved(ctx, d))
 	}
-	next.Problems = llm.Data("checking the plan", short.Text(strings.Join(lines, "\n"), maxAnswer))
-	c.add(llm.RoleAssistant, short.Text(answer, maxAnswer))
+	next.Problems = llm.Data("checking the plan", texts.Cut(strings.Join(lines, "\n"), maxAnswer))
+	c.add(llm.RoleAssistant, texts.Cut(answer, maxAnswer))
 	c.add(llm.RoleUser, prompts.Render("plan_repair", next))
 }
 
@@ -463,13 +462,13 @@ func (c *conversation) involved(ctx context.Context, d *draft) (tools []plan.Too
 // similar returns the tools that an unknown name may mean: tools shown to the model with a similar spelling, or else
 // the results of a search.
 func (c *conversation) similar(ctx context.Context, name string) (tools []plan.Tool) {
-	for _, known := range suggest.Of(name, slices.Sorted(maps.Keys(c.shown.details)), maxSimilar) {
+	for _, known := range texts.Similar(name, slices.Sorted(maps.Keys(c.shown.details)), maxSimilar) {
 		if t, unknown := c.req.Tools.Lookup(known); unknown == nil {
 			tools = append(tools, t)
 		}
 	}
 	if len(tools) == 0 {
-		tools = c.planner.rank(ctx, c.req, short.Line(name, maxName), maxSimilar)
+		tools = c.planner.rank(ctx, c.req, texts.Line(name, maxName), maxSimilar)
 	}
 	return tools
 }
@@ -479,7 +478,7 @@ func (c *conversation) schemas(tools []plan.Tool) string {
 	room := c.planner.cfg.ToolTokens * bytesPerToken / 4
 	var lines []string
 	for _, t := range tools {
-		text := short.Line(t.Name, maxName) + " takes " + llm.Excerpt(t.InputSchema, maxSchema)
+		text := texts.Line(t.Name, maxName) + " takes " + llm.Excerpt(t.InputSchema, maxSchema)
 		if room -= len(text) + overhead; room < 0 {
 			lines = append(lines, "…")
 			break

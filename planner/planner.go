@@ -25,7 +25,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Ranker returns the tools that fit a question best, best first, at most limit of them. It may leave out tools that
@@ -170,7 +170,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 		if refusal := declined(err); refusal != nil { // the fallback must not override a refusal
 			p.log.WarnContext(ctx, "The model declined to plan", "error", err)
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
-			result.Plan.Note = "The model declined: " + short.Line(refusal.Message, maxRefusal)
+			result.Plan.Note = "The model declined: " + texts.Line(refusal.Message, maxRefusal)
 			result.Plan.Unmet = []plan.Unmet{{Text: req.Query, Reason: plan.UnmetFailed}}
 			return result, nil
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/prompts"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of the parts of a prompt, in bytes.
@@ -65,13 +65,13 @@ func outcome(o plan.Outcome, limit int) string {
 	source := "step " + o.Step.ID + ", tool " + o.Step.Tool
 	called := "called with " + llm.Excerpt(o.Step.Arguments, limit/2) + "\n"
 	if partly, ok := o.PartialFailure(); ok {
-		called += short.Text(partly.Err.Message, limit/2) + "\n"
+		called += texts.Cut(partly.Err.Message, limit/2) + "\n"
 	}
 	switch {
 	case o.Skipped:
 		return llm.Data(source+", skipped", "a condition of the plan was false")
 	case o.Failed():
-		return llm.Data(source+", failed", called+o.Err.Reason+": "+short.Text(o.Err.Message, limit))
+		return llm.Data(source+", failed", called+o.Err.Reason+": "+texts.Cut(o.Err.Message, limit))
 	}
 	return llm.Data(source, called+llm.Excerpt(o.Value, limit))
 }
@@ -149,5 +149,5 @@ func searchQuery(arguments json.RawMessage) string {
 	if json.Unmarshal(arguments, &a) != nil {
 		return ""
 	}
-	return short.Text(a.Query, 500)
+	return texts.Cut(a.Query, 500)
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of the descriptions of tools in a prompt, in bytes.
@@ -126,7 +125,7 @@ type entry struct {
 // list returns all tools, or false if their names do not fit.
 func (p *Planner) list(tools Tools, room int) (all []entry, fits bool) {
 	for t := range tools.All() {
-		if room -= len(short.Line(t.Name, maxName)) + len("(…)") + overhead; room < 0 {
+		if room -= len(texts.Line(t.Name, maxName)) + len("(…)") + overhead; room < 0 {
 			return nil, false
 		}
 	}
@@ -207,7 +206,7 @@ func (p *Planner) arrange(tools Tools, ranked []plan.Tool, meant []string, room,
 // meantServers returns the servers of ranked tools that the question names, or that have most of the best five tools.
 func meantServers(query string, ranked []plan.Tool) (meant []string) {
 	const best, most, least = 5, 3, 3
-	words := segment.Words(query)
+	words := texts.Words(query)
 	among := map[string]int{}
 	for i, t := range ranked {
 		if i < best {
@@ -216,7 +215,7 @@ func meantServers(query string, ranked []plan.Tool) (meant []string) {
 		if slices.Contains(meant, t.Server) {
 			continue
 		}
-		name := segment.Words(t.Server)
+		name := texts.Words(t.Server)
 		stated := len(t.Server) >= least && len(name) > 0 && !slices.ContainsFunc(name, func(w string) bool {
 			return !slices.Contains(words, w)
 		})
@@ -238,8 +237,8 @@ func cost(lines string) int { return len(lines) + (strings.Count(lines, "\n")+1)
 
 // header is the line above the tools of a server.
 func header(s Server, limit int) string {
-	name := "[server " + short.Line(s.Name, maxName) + "]"
-	text := short.Line(s.Instructions, maxInstructions)
+	name := "[server " + texts.Line(s.Name, maxName) + "]"
+	text := texts.Line(s.Instructions, maxInstructions)
 	room := limit - len(name) - len(" …")
 	switch {
 	case text == "":
@@ -247,7 +246,7 @@ func header(s Server, limit int) string {
 	case room <= 0:
 		return name + " …"
 	}
-	return name + " " + short.Text(text, room)
+	return name + " " + texts.Cut(text, room)
 }
 
 func serverOf(servers []Server, name string) Server {
@@ -385,7 +384,7 @@ func (l *layout) name(tools iter.Seq[*plan.Tool], server string, s *Shown) {
 		if s.details[t.Name] != 0 {
 			continue
 		}
-		name := short.Line(t.Name, maxName)
+		name := texts.Line(t.Name, maxName)
 		if room -= len(name) + len(", "); room < 0 {
 			more++
 			continue

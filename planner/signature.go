@@ -8,7 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of a signature. Definitions of tools are untrusted.
@@ -35,12 +35,12 @@ type signature struct {
 
 // newSignature reads the definition of a tool.
 func newSignature(t *plan.Tool) *signature {
-	s := &signature{name: short.Line(t.Name, maxName), hints: hints(t.Annotations)}
-	if s.about = short.Line(t.Description, maxDescription); s.about == "" {
-		s.about = short.Line(t.Title, maxDescription)
+	s := &signature{name: texts.Line(t.Name, maxName), hints: hints(t.Annotations)}
+	if s.about = texts.Line(t.Description, maxDescription); s.about == "" {
+		s.about = texts.Line(t.Title, maxDescription)
 	}
 	if output, err := schema.Read(t.OutputSchema); err == nil && len(t.OutputSchema) > 0 {
-		s.result = " -> " + short.Text((&typeWriter{}).typeOf(output, 0), maxType)
+		s.result = " -> " + texts.Cut((&typeWriter{}).typeOf(output, 0), maxType)
 	}
 	input, err := schema.Read(t.InputSchema)
 	if err != nil {
@@ -64,14 +64,14 @@ func newSignature(t *plan.Tool) *signature {
 	for _, p := range parameters {
 		param := w.property(p, 0)
 		if d := p.Default; len(d) > 0 && len(d) <= 40 {
-			param += " = " + short.Line(string(d), maxName)
+			param += " = " + texts.Line(string(d), maxName)
 		}
 		s.params = append(s.params, param)
 		if p.Required {
 			s.required++
 		}
 		if p.Description != "" {
-			s.notes = append(s.notes, "\n  "+short.Line(p.Name, maxName)+": "+short.Line(p.Description, maxExplanation))
+			s.notes = append(s.notes, "\n  "+texts.Line(p.Name, maxName)+": "+texts.Line(p.Description, maxExplanation))
 		}
 	}
 	return s
@@ -80,10 +80,10 @@ func newSignature(t *plan.Tool) *signature {
 // learn adds the learned result type and argument names of a tool that does not declare them.
 func (s *signature) learn(result string, arguments []string) {
 	if s.result == "" && result != "" {
-		s.result = " -> " + short.Text(result, maxType) + " (seen)"
+		s.result = " -> " + texts.Cut(result, maxType) + " (seen)"
 	}
 	if len(s.params) == 0 && !s.cut && len(arguments) > 0 {
-		s.notes = append(s.notes, "\n  accepted before: "+short.Line(strings.Join(arguments, ", "), maxExplanation))
+		s.notes = append(s.notes, "\n  accepted before: "+texts.Line(strings.Join(arguments, ", "), maxExplanation))
 	}
 }
 
@@ -108,9 +108,9 @@ func (s *signature) call(n int) string {
 // It has at most limit bytes, including the marks of data lines. Descriptions of parameters are left out first.
 func (s *signature) long(limit int) string {
 	const mark, left = len(llm.DataMark), "\n  …"
-	text := short.Text(s.call(len(s.params))+s.result+s.hints, limit-mark-len("…"))
+	text := texts.Cut(s.call(len(s.params))+s.result+s.hints, limit-mark-len("…"))
 	if room := limit - len(text) - 2*mark - len(left); s.about != "" && room > 0 {
-		text += "\n  " + short.Text(s.about, room)
+		text += "\n  " + texts.Cut(s.about, room)
 	}
 	lines := 1 + strings.Count(text, "\n")
 	for i, note := range s.notes {
@@ -145,7 +145,7 @@ func (s *signature) brief(limit int) (text string, complete bool) {
 	switch room := limit - len(text) - len(": …"); {
 	case s.about == "":
 	case room >= min(least, len(s.about)):
-		text += ": " + short.Text(s.about, room)
+		text += ": " + texts.Cut(s.about, room)
 	case !strings.Contains(text, "…") && room >= 0:
 		text += ": …"
 	}
@@ -196,7 +196,7 @@ func (w *typeWriter) typeOf(s *schema.Schema, depth int) string {
 	switch {
 	case s.Enum != nil:
 		for _, v := range s.Enum[:min(len(s.Enum), maxChoices+1)] {
-			parts = append(parts, short.Line(string(v), maxName))
+			parts = append(parts, texts.Line(string(v), maxName))
 		}
 	case len(s.Alternatives) > 0 && len(s.Properties) == 0:
 		for _, a := range s.Alternatives[:min(len(s.Alternatives), maxChoices+1)] {
@@ -235,10 +235,10 @@ func (w *typeWriter) named(name string, s *schema.Schema, depth int) string {
 		return w.object(s, depth)
 	case "string":
 		if s.Format != "" {
-			name += "<" + short.Line(s.Format, 40) + ">"
+			name += "<" + texts.Line(s.Format, 40) + ">"
 		}
 		if s.Pattern != "" && len(s.Pattern) <= 40 {
-			name += " /" + short.Line(s.Pattern, 40) + "/"
+			name += " /" + texts.Line(s.Pattern, 40) + "/"
 		}
 		return name + interval(s.Bounds["minLength"], s.Bounds["maxLength"], " characters")
 	case "integer", "number":
@@ -252,9 +252,9 @@ func (w *typeWriter) named(name string, s *schema.Schema, depth int) string {
 		if x := s.Bounds["multipleOf"]; x != "" {
 			name += " step " + string(x)
 		}
-		return short.Line(name, 60)
+		return texts.Line(name, 60)
 	}
-	return short.Line(name, 40)
+	return texts.Line(name, 40)
 }
 
 // interval writes bounds. Either may be missing.
@@ -262,7 +262,7 @@ func interval(low, high json.Number, unit string) string {
 	if low == "" && high == "" {
 		return ""
 	}
-	return " " + short.Line(string(low+".."+high), 40) + unit
+	return " " + texts.Line(string(low+".."+high), 40) + unit
 }
 
 func (w *typeWriter) array(s *schema.Schema, depth int) string {
@@ -300,9 +300,9 @@ func (w *typeWriter) object(s *schema.Schema, depth int) string {
 
 // property writes a property with its type.
 func (w *typeWriter) property(p schema.Property, depth int) string {
-	name := short.Line(p.Name, maxName)
+	name := texts.Line(p.Name, maxName)
 	if !p.Required {
 		name += "?"
 	}
-	return name + ": " + short.Text(w.typeOf(p.Schema, depth), maxType)
+	return name + ": " + texts.Cut(w.typeOf(p.Schema, depth), maxType)
 }

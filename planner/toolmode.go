@@ -14,7 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/prompts"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Modes of planning.
@@ -112,7 +112,7 @@ func (p *Planner) offer(tools Tools, ranked []plan.Tool, room int, s *Shown) (na
 		if s.details[t.Name] != 0 || len(s.offered) == maxNative-1 { // beside find_tools
 			continue
 		}
-		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.add(t.Server, short.Line(t.Name, maxName)) {
+		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.add(t.Server, texts.Line(t.Name, maxName)) {
 			room -= cost
 			taken += cost
 			s.note(&t, whole)
@@ -208,12 +208,12 @@ func (n native) size() int {
 func (p *Planner) nativeTool(name string, t plan.Tool) native {
 	var schema map[string]json.RawMessage
 	usable := len(t.InputSchema) <= maxSchema && json.Unmarshal(t.InputSchema, &schema) == nil && schema != nil
-	plain := short.Line(p.signatureOf(&t).full, maxNativeText)
+	plain := texts.Line(p.signatureOf(&t).full, maxNativeText)
 	if kind := string(schema["type"]); !usable || kind != "" && kind != `"object"` {
 		return native{llm.Tool{Name: name, Description: plain, Schema: json.RawMessage(`{"type":"object"}`)}}
 	}
 	out := native{llm.Tool{
-		Name: name, Description: short.Line(t.Description, maxNativeText), Schema: t.InputSchema, Plain: plain,
+		Name: name, Description: texts.Line(t.Description, maxNativeText), Schema: t.InputSchema, Plain: plain,
 	}}
 	if schema["type"] == nil {
 		schema["type"] = json.RawMessage(`"object"`)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Tools are the tools that a request may use. There may be many, so a Planner never iterates over all. Callers must not
@@ -93,7 +93,7 @@ func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
 	}
 	switch len(bare) {
 	case 0:
-		return plan.Tool{}, &plan.Error{Reason: reason.UnknownTool, Message: "Unknown tool: " + short.Text(name, 200)}
+		return plan.Tool{}, &plan.Error{Reason: reason.UnknownTool, Message: "Unknown tool: " + texts.Cut(name, 200)}
 	case 1:
 		return bare[0], nil
 	}
@@ -104,7 +104,7 @@ func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
 	return plan.Tool{}, &plan.Error{
 		Reason: reason.AmbiguousTool,
 		Message: fmt.Sprintf("several servers have a tool %s; use one of %s",
-			short.Text(name, 200), strings.Join(choices, ", ")),
+			texts.Cut(name, 200), strings.Join(choices, ", ")),
 	}
 }
 

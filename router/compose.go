@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -82,7 +82,7 @@ func (r *Record) withSkipped(note string) string {
 	if len(ids) == 0 {
 		return note
 	}
-	return strings.TrimSpace(note + "\nSkipped, because a condition of the plan was false: " + short.Line(strings.Join(ids, ", "), 500) + ".")
+	return strings.TrimSpace(note + "\nSkipped, because a condition of the plan was false: " + texts.Line(strings.Join(ids, ", "), 500) + ".")
 }
 
 func (s *queryState) synthesize(ctx context.Context, request synth.Request) {
@@ -106,13 +106,13 @@ func describePlan(p plan.Plan, request synth.Request) string {
 	var b strings.Builder
 	b.WriteString("Nothing was called. The plan:")
 	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, short.Text(string(s.Arguments), 500))
+		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, texts.Cut(string(s.Arguments), 500))
 		if len(s.After) > 0 {
 			fmt.Fprintf(&b, " after %s", strings.Join(s.After, ", "))
 		}
 		for _, part := range []struct{ name, text string }{{"each", s.Each}, {"when", s.When}, {"pick", s.Pick}} {
 			if part.text != "" {
-				fmt.Fprintf(&b, ", %s %s", part.name, short.Line(part.text, 200))
+				fmt.Fprintf(&b, ", %s %s", part.name, texts.Line(part.text, 200))
 			}
 		}
 	}
@@ -183,8 +183,8 @@ func describeTools(catalog *downstream.Catalog, visible downstream.Visible) stri
 			if j > 0 {
 				b.WriteString("; ")
 			}
-			b.WriteString(short.Line(t.Name, maxShownName))
-			if text := short.Line(t.Description, maxToldText); text != "" {
+			b.WriteString(texts.Line(t.Name, maxShownName))
+			if text := texts.Line(t.Description, maxToldText); text != "" {
 				b.WriteString(" – " + text)
 			}
 		}

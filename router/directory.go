@@ -14,7 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/suggest"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // directory finds tools by name within what a caller may see. It keeps the search index up to date.
@@ -231,7 +231,7 @@ func similarNames(name string, tools iter.Seq[*downstream.Tool]) (names []string
 	}
 	name = strings.NewReplacer(":", "__", ".", "__").Replace(name)
 	seen := map[string]bool{}
-	for _, s := range suggest.Of(name, spelt, 2*maxSimilar) {
+	for _, s := range texts.Similar(name, spelt, 2*maxSimilar) {
 		if t := called[s]; !seen[t] && len(names) < maxSimilar {
 			seen[t] = true
 			names = append(names, t)

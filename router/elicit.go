@@ -15,7 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -49,7 +49,7 @@ func elicitor(x *edge.Exchange) Elicit {
 		case err != nil:
 			return nil, err
 		case m.Err != nil:
-			return nil, errors.New("the client could not ask: " + short.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
+			return nil, errors.New("the client could not ask: " + texts.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
 		}
 		if !jsontext.Value(m.Result).IsValid() { // a duplicate "action" could hide a refusal
 			return nil, errors.New("the client's answer has a member twice")
@@ -243,7 +243,7 @@ func askable(s *schema.Schema) bool {
 
 func fieldOf(s *schema.Schema) formField {
 	f := formField{Type: s.Types[0], Enum: s.Enum}
-	f.Title, f.Description = short.Line(s.Title, maxLabel), short.Line(s.Description, maxLabel)
+	f.Title, f.Description = texts.Line(s.Title, maxLabel), texts.Line(s.Description, maxLabel)
 	switch {
 	case f.Enum != nil:
 	case f.Type == "string":
@@ -261,7 +261,7 @@ func fieldOf(s *schema.Schema) formField {
 func enumerate(names []string) string {
 	last := len(names) - 1
 	if last == 0 {
-		return short.Line(names[0], maxLabel)
+		return texts.Line(names[0], maxLabel)
 	}
-	return short.Line(strings.Join(names[:last], ", ")+" and "+names[last], maxLabel)
+	return texts.Line(strings.Join(names[:last], ", ")+" and "+names[last], maxLabel)
 }

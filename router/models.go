@@ -17,7 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -61,11 +61,11 @@ func (s *sampling) Complete(ctx context.Context, req llm.Request) (llm.Response,
 		s.err = fmt.Errorf("the client refused sampling: %w", err)
 		return resp, s.err
 	case m.Err != nil:
-		s.err = errors.New("the client refused sampling: " + short.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
+		s.err = errors.New("the client refused sampling: " + texts.Line(jsonrpc.Text(jsonrpc.Get(m.Err, "message")), 300))
 		return resp, s.err
 	}
 	if name := jsonrpc.Text(jsonrpc.Get(m.Result, "model")); name != "" {
-		s.name = short.Line(name, 100)
+		s.name = texts.Line(name, 100)
 		resp.Usage.Model = s.name
 	}
 	text := sampledText(jsonrpc.Get(m.Result, "content"))

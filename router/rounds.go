@@ -13,7 +13,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/planner"
@@ -271,7 +270,7 @@ func (s *queryState) execute(ctx context.Context, r *round) {
 	s.planned = hi
 	r.outcomes = r.execution.Execute(ctx, execution.Work{
 		Plan: r.plan, Problems: r.problems, Lookup: s.usable().Lookup, Confirm: s.confirm(r),
-		Progress: progress.Func(s.q.Report.step).Span(lo, hi),
+		Progress: func(x float64, message string) { s.q.Report.step(lo+(hi-lo)*x, message) },
 	})
 	s.record.addOutcomes(r.outcomes)
 	s.record.Timings.Executing += s.record.phase(PhaseExecution, s.began, began)

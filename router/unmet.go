@@ -8,7 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
@@ -127,12 +127,12 @@ func (s *queryState) omittedCommands() (out []plan.Unmet) {
 // wordSet is a set of word stems without stop words.
 type wordSet map[string]bool
 
-func (w *wordSet) add(texts ...string) {
+func (w *wordSet) add(parts ...string) {
 	if *w == nil {
 		*w = wordSet{}
 	}
-	for _, text := range texts {
-		for _, word := range segment.Words(text) {
+	for _, text := range parts {
+		for _, word := range texts.Words(text) {
 			if !search.IsStopWord(word) {
 				(*w)[search.Stem(word)] = true
 			}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Citation is a reference of an answer to a step.
@@ -195,7 +195,7 @@ func (d *draft) renderNotDone(ids []string, written string) string {
 	for i, u := range d.unmet {
 		if slices.Contains(ids, unmetID(i)) {
 			d.notDone[i] = true
-			names = append(names, short.Line(u.Text, maxUnmetText))
+			names = append(names, texts.Line(u.Text, maxUnmetText))
 		}
 	}
 	if len(names) == 0 {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of a digest, in bytes.
@@ -69,7 +69,7 @@ func part(o plan.Outcome, limit int, several bool) string {
 	heading := "**" + toolLabel(o) + "**"
 	text := clean(markdown(o.Value, limit))
 	if several && len(o.Sent) > 0 {
-		arguments := clean(short.Text(parse(string(o.Sent)).inline(), maxInline))
+		arguments := clean(texts.Cut(parse(string(o.Sent)).inline(), maxInline))
 		if arguments != "" && !strings.Contains(text, arguments) {
 			heading += " (" + arguments + ")"
 		}

@@ -11,8 +11,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of the results in the prompt, in bytes.
@@ -148,7 +147,7 @@ func readable(value json.RawMessage, limit int) string {
 	if len(value) <= min(limit, maxWhole) {
 		return llm.Excerpt(value, maxWhole)
 	}
-	text := short.Prefix(string(value[:min(len(value), limit+1)]), limit)
+	text := texts.Prefix(string(value[:min(len(value), limit+1)]), limit)
 	if strings.HasPrefix(text, `"`) {
 		text = unescaped(strings.TrimSuffix(text[1:], `"`))
 	}
@@ -180,7 +179,7 @@ const stemLength = 5 // characters
 
 func termsOf(question string) terms {
 	t := terms{}
-	for _, word := range segment.Words(question) {
+	for _, word := range texts.Words(question) {
 		if stem := stemOf(word); stem != "" && t[stem] == 0 && len(t) < 64 {
 			t[stem] = 1 << len(t)
 		}
@@ -212,7 +211,7 @@ func (t terms) split(all []passage, text string, result, head int) []passage {
 	limit, begin := head, 0
 	for index := 0; begin < len(text); index++ {
 		p := passage{result: result, index: index, begin: begin, end: begin + passageEnd(text[begin:], limit)}
-		for _, word := range segment.Words(unescaped(text[p.begin:p.end])) {
+		for _, word := range texts.Words(unescaped(text[p.begin:p.end])) {
 			p.terms |= t[stemOf(word)]
 		}
 		all = append(all, p)
@@ -223,7 +222,7 @@ func (t terms) split(all []passage, text string, result, head int) []passage {
 
 // passageEnd returns the length of the passage at the beginning of a text.
 func passageEnd(text string, limit int) int {
-	text = short.Prefix(text, max(limit, 4))
+	text = texts.Prefix(text, max(limit, 4))
 	for i := minPassage; i < min(len(text), longPassage); i++ {
 		switch {
 		case text[i-1] == '\n', strings.HasPrefix(text[i-2:], `\n`), text[i-1] == ',' && (text[i-2] == '}' || text[i-2] == ']'):

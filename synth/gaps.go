@@ -7,7 +7,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of the text about a failure or unmet part, in bytes.
@@ -89,7 +89,7 @@ func (g gaps) lines(heading string, d *draft) []string {
 
 // quoted quotes a part of the question, unless it already contains quotation marks.
 func quoted(text string) string {
-	text = short.Line(text, maxUnmetText)
+	text = texts.Line(text, maxUnmetText)
 	if strings.Contains(text, `"`) {
 		return text
 	}
@@ -99,7 +99,7 @@ func quoted(text string) string {
 // because explains why a part of the question is unmet.
 func (g gaps) because(i int) string {
 	part := g.unmet[i]
-	tool := short.Line(part.Tool, maxToolLabel)
+	tool := texts.Line(part.Tool, maxToolLabel)
 	subject := cmp.Or(tool, "it")
 	if cause, ok := g.step[i]; ok {
 		failed := g.outcomes[cause]
@@ -136,7 +136,7 @@ func (g gaps) because(i int) string {
 		}
 		return "it is not clear what to do"
 	}
-	return short.Line(part.Reason, maxFailure)
+	return texts.Line(part.Reason, maxFailure)
 }
 
 // nearest names the nearest tools and their missing arguments, unless the planner's note does.
@@ -150,7 +150,7 @@ func (g gaps) nearest(part plan.Unmet) string {
 		if strings.Contains(g.note, n.Tool) {
 			continue
 		}
-		name := short.Line(n.Tool, maxToolLabel)
+		name := texts.Line(n.Tool, maxToolLabel)
 		if len(n.Missing) > 0 {
 			name += " (needs " + listed(n.Missing) + ")"
 		}
@@ -165,18 +165,18 @@ func (g gaps) nearest(part plan.Unmet) string {
 // listed writes names as "a, b and c".
 func listed(names []string) string {
 	const most = 10
-	var texts []string
+	var parts []string
 	for _, name := range names[:min(len(names), most)] {
-		texts = append(texts, short.Line(name, maxToolLabel))
+		parts = append(parts, texts.Line(name, maxToolLabel))
 	}
 	if len(names) > most {
-		texts = append(texts, fmt.Sprintf("%d more", len(names)-most))
+		parts = append(parts, fmt.Sprintf("%d more", len(names)-most))
 	}
-	last := len(texts) - 1
+	last := len(parts) - 1
 	if last == 0 {
-		return texts[0]
+		return parts[0]
 	}
-	return strings.Join(texts[:last], ", ") + " and " + texts[last]
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
 // unmetID returns the id of an unmet part in marks and prompts.
@@ -186,9 +186,9 @@ func unmetID(i int) string { return fmt.Sprintf("n%d", i+1) }
 func failureLine(o plan.Outcome) string { return toolLabel(o) + ": " + failureMessage(o) }
 
 func failureMessage(o plan.Outcome) string {
-	return short.Line(strings.TrimPrefix(o.Err.Message, "Error: "), maxFailure)
+	return texts.Line(strings.TrimPrefix(o.Err.Message, "Error: "), maxFailure)
 }
 
 func toolLabel(o plan.Outcome) string {
-	return short.Line(cmp.Or(o.Step.Tool, "step "+o.Step.ID), maxToolLabel)
+	return texts.Line(cmp.Or(o.Step.Tool, "step "+o.Step.ID), maxToolLabel)
 }

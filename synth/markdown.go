@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Names of members that represent a whole object, by kind, the most descriptive first.
@@ -41,7 +41,7 @@ func markdown(value json.RawMessage, limit int) string {
 		n = parse(text).unwrapped()
 	}
 	if n.scalar() && len(n.text) > limit {
-		return short.Text(n.text, limit)
+		return texts.Cut(n.text, limit)
 	}
 	p := &page{limit: limit, cut: n.cut}
 	p.value(n, 0)
@@ -259,7 +259,7 @@ func (n node) flat() bool {
 // inline writes a value on one line: "red, blue" or "city: Oslo, wind: (speed: 7, unit: m/s)".
 func (n node) inline() string {
 	if n.scalar() {
-		return short.Line(n.text, maxSnippet)
+		return texts.Line(n.text, maxSnippet)
 	}
 	var parts []string
 	for i, size := 0, 0; i < len(n.items) && size <= maxSnippet; i++ {
@@ -277,7 +277,7 @@ func (n node) inline() string {
 		parts = append(parts, part)
 		size += len(part)
 	}
-	return short.Text(strings.Join(parts, ", "), maxSnippet)
+	return texts.Cut(strings.Join(parts, ", "), maxSnippet)
 }
 
 // parse reads JSON within bounds, as far as it is there. Other text becomes a string.
@@ -315,7 +315,7 @@ func read(d *jsontext.Decoder, left *int) (n node, ok bool) {
 			if n.cut = err != nil; n.cut {
 				return n, true
 			}
-			key = short.Line(name.String(), maxKey)
+			key = texts.Line(name.String(), maxKey)
 		}
 		item, ok := read(d, left)
 		if n.cut = !ok || item.cut || *left <= 0; ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/prompts"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of the parts of a prompt besides the results.
@@ -57,7 +57,7 @@ func promptOf(req Request) (system, user string, read map[string]*excerpt) {
 	g := gapsOf(req)
 	for i, part := range req.Unmet {
 		if _, caused := g.step[i]; !caused && len(v.Unmet) < maxSteps {
-			line := short.Line(part.Text, maxUnmetText) + ": " + g.because(i)
+			line := texts.Line(part.Text, maxUnmetText) + ": " + g.because(i)
 			v.Unmet = append(v.Unmet, llm.Data(unmetID(i)+" not done", line))
 		}
 	}
@@ -101,7 +101,7 @@ func blockNames(blocks []json.RawMessage) string {
 		if json.Unmarshal(raw, &b) != nil {
 			continue
 		}
-		names = append(names, short.Line(strings.TrimSpace(b.Type+" "+b.MimeType+" "+b.URI), 120))
+		names = append(names, texts.Line(strings.TrimSpace(b.Type+" "+b.MimeType+" "+b.URI), 120))
 	}
 	return strings.Join(names, ", ")
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
 // remote has the flags of commands that can ask a remote router.
@@ -116,7 +116,7 @@ func (p *peer) ask(ctx context.Context, tool string, args any, bar *bar) (json.R
 				Message         string
 			}
 			if bar != nil && json.Unmarshal(params, &p) == nil {
-				bar.show(progress.Fraction(p.Progress, p.Total), p.Message)
+				bar.show(execution.Fraction(p.Progress, p.Total), p.Message)
 			}
 		},
 	})

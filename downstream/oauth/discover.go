@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 const (
@@ -125,7 +125,7 @@ func discover(ctx context.Context, s Server) (*site, error) {
 
 // brief returns a one-line description of an error, which may contain text from a server.
 func brief(err error) error {
-	return errors.New(redact.Text(short.Line(cause(err).Error(), maxReason)))
+	return errors.New(redact.Text(texts.Line(cause(err).Error(), maxReason)))
 }
 
 // cause returns an error without the URL of the request.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // ahead is the maximum time before expiry at which a token is renewed. It exceeds the interval of health checks, so
@@ -145,9 +145,9 @@ func (t *Token) explain(err error) error {
 
 // said formats an error of an authorization server, limited in length and without credentials.
 func said(code, description string) string {
-	text := short.Line(code, 60)
+	text := texts.Line(code, 60)
 	if description != "" {
-		text += " (" + short.Line(description, 200) + ")"
+		text += " (" + texts.Line(description, 200) + ")"
 	}
 	return redact.Text(text)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 const (
@@ -209,7 +209,7 @@ func (ls *Lists) read(ctx context.Context, l *List, method string) error {
 		return err
 	}
 	l.session = session
-	l.Instructions = short.Text(jsonrpc.Text(jsonrpc.Get(session.Initialized, "instructions")), maxInstructions)
+	l.Instructions = texts.Cut(jsonrpc.Text(jsonrpc.Get(session.Initialized, "instructions")), maxInstructions)
 	l.subscription, l.capability = announcements(session, method), listMethods[method].capability
 	items, err := readPages(ctx, session, method)
 	switch {

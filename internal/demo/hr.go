@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 type hrArgs struct {
@@ -139,7 +139,7 @@ func bestMatches(all []employee, query string) []employee {
 
 // stems returns the stems of the words of a text, without stop words.
 func stems(text string) (stems []string) {
-	for _, word := range segment.Words(text) {
+	for _, word := range texts.Words(text) {
 		if !search.IsStopWord(word) {
 			stems = append(stems, search.Stem(word))
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 const (
@@ -126,7 +126,7 @@ func newIndex(documents []document) *index {
 func (ix *index) search(query string) (found []document) {
 	var terms []string
 	wantsNews := false
-	for _, word := range segment.Words(query) {
+	for _, word := range texts.Words(query) {
 		switch {
 		case newsWords[word]:
 			wantsNews = true

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // DataMark begins every line of a data block and no other line.
@@ -27,7 +27,7 @@ const DataMark = "| "
 func Data(source, text string) string {
 	var b strings.Builder
 	b.WriteString(`<data from="`)
-	b.WriteString(strings.NewReplacer(`"`, "'", "<", "(", ">", ")").Replace(short.Line(source, maxMessage)))
+	b.WriteString(strings.NewReplacer(`"`, "'", "<", "(", ">", ")").Replace(texts.Line(source, maxMessage)))
 	b.WriteString("\">\n")
 	for line := range strings.Lines(lineEnds.Replace(strings.ToValidUTF8(text, "\uFFFD"))) {
 		b.WriteString(DataMark)
@@ -62,7 +62,7 @@ func Excerpt(value json.RawMessage, limit int) string {
 	if total <= limit {
 		return text
 	}
-	shown := short.Prefix(text, min(limit, len(text)-1))
+	shown := texts.Prefix(text, min(limit, len(text)-1))
 	return fmt.Sprintf("%s… [cut: %d of %d bytes shown]", shown, len(shown), total)
 }
 
@@ -158,7 +158,7 @@ func Conversation(turns []Message, limit int) string {
 			text = "…" + text[start:]
 		}
 		limit -= len(text)
-		kept = append(kept, short.Line(turns[i].Role, maxMessage)+": "+WithoutBinary(text))
+		kept = append(kept, texts.Line(turns[i].Role, maxMessage)+": "+WithoutBinary(text))
 	}
 	if len(kept) == 0 {
 		return ""

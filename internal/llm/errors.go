@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Kind is the kind of a failure.
@@ -96,7 +96,7 @@ func (e *Error) finish(model string, secrets []string) {
 	for _, s := range secrets {
 		e.Message = strings.ReplaceAll(e.Message, s, "[redacted]")
 	}
-	e.Message = short.Line(e.Message, maxMessage)
+	e.Message = texts.Line(e.Message, maxMessage)
 }
 
 // complaint is an endpoint's error object.

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Limits of a plan. A plan that exceeds one is refused as a whole.
@@ -154,9 +154,9 @@ func decodeUnmet(raw []byte) (parts []Unmet) {
 		if name != "unmet" {
 			continue
 		}
-		texts, _ := labels(value)
-		for _, text := range texts[:min(len(texts), maxUnmet)] {
-			if text = short.Line(text, maxUnmetText); text != "" {
+		named, _ := labels(value)
+		for _, text := range named[:min(len(named), maxUnmet)] {
+			if text = texts.Line(text, maxUnmetText); text != "" {
 				parts = append(parts, Unmet{Text: text, Reason: UnmetNoTool})
 			}
 		}
@@ -347,7 +347,7 @@ func syntaxError(err error) error {
 	if !errors.As(err, &syntactic) {
 		return err
 	}
-	text := short.Line(syntactic.Err.Error(), 200)
+	text := texts.Line(syntactic.Err.Error(), 200)
 	if p := syntactic.JSONPointer; p != "" {
 		text += " at " + quoteShort(string(p))
 	}
@@ -474,4 +474,4 @@ func kindName(k jsontext.Kind) string {
 }
 
 // quoteShort quotes untrusted text for a message.
-func quoteShort(text string) string { return strconv.Quote(short.Text(text, 100)) }
+func quoteShort(text string) string { return strconv.Quote(texts.Cut(text, 100)) }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Limits of a message.
@@ -63,7 +63,7 @@ func explainRefusal(s *jsonschema.Schema, instance any, unknown []string) (refus
 			lines = append(lines, fmt.Sprintf("and %d more", len(findings)-i))
 			break
 		}
-		lines = append(lines, short.Line(e.place(f.path)+": "+f.text, maxFinding))
+		lines = append(lines, texts.Line(e.place(f.path)+": "+f.text, maxFinding))
 	}
 	return &Error{reason.InvalidArguments, strings.Join(lines, "; ")}
 }
@@ -229,7 +229,7 @@ func compact(v any) string {
 	if err != nil {
 		return "value"
 	}
-	return short.Text(string(text), 60)
+	return texts.Cut(string(text), 60)
 }
 
 // pointer returns the JSON pointer for a path (RFC 6901).

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Outcome is the result of one step, or of one call of a loop.
@@ -116,7 +116,7 @@ func (o Outcome) Shown(limit int) (value json.RawMessage, failure *Error, cut bo
 	}
 	value, cut = Cut(value, limit)
 	if failure != nil && len(failure.Message) > limit {
-		failure = &Error{Reason: failure.Reason, Message: short.Text(failure.Message, limit)}
+		failure = &Error{Reason: failure.Reason, Message: texts.Cut(failure.Message, limit)}
 		cut = true
 	}
 	return value, failure, cut

@@ -4,8 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/internal/segment"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Reads reports whether a call of the tool changes nothing: the tool is marked read-only, or it has no such hint and
@@ -19,8 +18,8 @@ func (t Tool) Reads() bool {
 	case a.DestructiveHint != nil && *a.DestructiveHint:
 		return false
 	}
-	words := segment.Words(t.Tool)
-	own := segment.Words(t.Tool[strings.LastIndexAny(t.Tool, "./:")+1:]) // without the module in front
+	words := texts.Words(t.Tool)
+	own := texts.Words(t.Tool[strings.LastIndexAny(t.Tool, "./:")+1:]) // without the module in front
 	switch {
 	case len(words) > 0 && reads(words[0]), len(own) > 0 && reads(own[0]):
 		return !actsToo(words)
@@ -29,7 +28,7 @@ func (t Tool) Reads() bool {
 	case slices.ContainsFunc(words, reads):
 		return true
 	}
-	words = segment.Words(short.Prefix(t.Description, 300))
+	words = texts.Words(texts.Prefix(t.Description, 300))
 	for i, w := range words[:min(len(words), 6)] {
 		switch {
 		case reads(w):
@@ -48,9 +47,9 @@ func (t Tool) Cumulative() bool {
 	if t.Reads() || t.Annotations.Repeatable() {
 		return false
 	}
-	about := segment.Words(short.Prefix(t.Description, 300))
+	about := texts.Words(texts.Prefix(t.Description, 300))
 	return t.Annotations.ReadOnlyHint != nil || t.Annotations.Destructive() ||
-		slices.ContainsFunc(slices.Concat(segment.Words(t.Tool), about[:min(len(about), 6)]), Acts)
+		slices.ContainsFunc(slices.Concat(texts.Words(t.Tool), about[:min(len(about), 6)]), Acts)
 }
 
 // actsToo reports whether words join an acting verb to a reading verb, as in "find_and_replace".

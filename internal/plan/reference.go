@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Limits of references and of the values that replace them.
@@ -327,7 +327,7 @@ func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
 				place += "." + strings.Join(r.path[:i], ".")
 			}
 			return nil, missing(r, fmt.Sprintf("%s is not in %s, which is of type %s",
-				quoteShort(segment), short.Text(place, 100), kindName(v.Kind())))
+				quoteShort(segment), texts.Cut(place, 100), kindName(v.Kind())))
 		}
 		if i == len(r.path)-1 {
 			if v, err = d.ReadValue(); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Validator checks arguments against input schemas. It caches the most recently used compiled schemas within limits.
@@ -268,7 +268,7 @@ func readInstance(arguments json.RawMessage) (any, *Error) {
 	for {
 		t, err := d.ReadToken()
 		if err != nil {
-			return refuse("%s", short.Line(syntaxError(err).Error(), 200))
+			return refuse("%s", texts.Line(syntaxError(err).Error(), 200))
 		}
 		if t.Kind() == '0' && !cheapNumber(t.String()) {
 			return refuse("a number has too many digits")
@@ -281,7 +281,7 @@ func readInstance(arguments json.RawMessage) (any, *Error) {
 	}
 	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
 	if err != nil {
-		return refuse("%s", short.Line(err.Error(), 200))
+		return refuse("%s", texts.Line(err.Error(), 200))
 	}
 	return instance, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // ValueOf reads the raw result of a tool call. value is its structuredContent, else its text as JSON if the text is
@@ -27,7 +27,7 @@ func ValueOf(
 		return nil, "", nil, false, fmt.Errorf("reading tool result: %w", syntaxError(err))
 	}
 	var structured jsontext.Value
-	var texts []string
+	var lines []string
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
@@ -40,7 +40,7 @@ func ValueOf(
 				structured = v.Clone()
 			}
 		case "content":
-			texts, blocks, err = readContent(d)
+			lines, blocks, err = readContent(d)
 		case "isError":
 			var v jsontext.Value
 			v, err = d.ReadValue()
@@ -55,7 +55,7 @@ func ValueOf(
 	if _, err := d.ReadToken(); err != nil {
 		return nil, "", nil, false, fmt.Errorf("reading tool result: %w", syntaxError(err))
 	}
-	text = strings.Join(texts, "\n")
+	text = strings.Join(lines, "\n")
 	if structured != nil {
 		if err := structured.Compact(); err != nil {
 			return nil, "", nil, false, fmt.Errorf("reading structuredContent: %w", syntaxError(err))
@@ -123,5 +123,5 @@ func Cut(value json.RawMessage, limit int) (json.RawMessage, bool) {
 			return value, false
 		}
 	}
-	return appendQuoted(nil, short.Prefix(text, limit)), true
+	return appendQuoted(nil, texts.Prefix(text, limit)), true
 }

@@ -8,8 +8,7 @@ import (
 	"unique"
 
 	"github.com/agenticnexus/agenticnexus/internal/schema"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // The fields of a document. Weights are the value of one occurrence, pivots the normal length of a field in words, and
@@ -67,7 +66,7 @@ func analyze(t Tool) *document {
 	weigh(weights, fieldDescription, t.Description)
 	weigh(weights, fieldParams, text.names...)
 	weigh(weights, fieldLabels, text.labels...)
-	weigh(shared, fieldInstructions, short.Prefix(t.Instructions, maxInstructions))
+	weigh(shared, fieldInstructions, texts.Prefix(t.Instructions, maxInstructions))
 	maps.DeleteFunc(shared, func(stem string, _ float64) bool { return weights[stem] > 0 })
 	own := len(weights)
 	words := take(weights, t.Name)
@@ -78,7 +77,7 @@ func analyze(t Tool) *document {
 
 // take removes the stems of a name from weights and returns them.
 func take(weights map[string]float64, name string) (taken []weighted) {
-	for _, w := range segment.Words(name) {
+	for _, w := range texts.Words(name) {
 		s := Stem(w)
 		if weight, ok := weights[s]; ok && !IsStopWord(w) {
 			taken = append(taken, weighted{unique.Make(s), float32(weight)})
@@ -89,11 +88,11 @@ func take(weights map[string]float64, name string) (taken []weighted) {
 }
 
 // weigh adds the stems of one field to weights.
-func weigh(weights map[string]float64, field int, texts ...string) {
+func weigh(weights map[string]float64, field int, values ...string) {
 	rule := fieldRules[field]
 	counts, n := map[string]float64{}, 0
-	for _, s := range texts {
-		for _, w := range segment.Words(s) {
+	for _, s := range values {
+		for _, w := range texts.Words(s) {
 			if n >= maxFieldWords {
 				break
 			}
@@ -104,7 +103,7 @@ func weigh(weights map[string]float64, field int, texts ...string) {
 			counts[Stem(w)]++
 		}
 		if field <= fieldServer {
-			for _, w := range segment.Joined(s) {
+			for _, w := range texts.Joined(s) {
 				counts[Stem(w)]++
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/lru"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Embedder converts texts to vectors; texts of similar meaning have similar directions. It returns one vector per
@@ -214,7 +214,7 @@ func (f *Finder) meaningOf(ctx context.Context, question string) []*vector {
 
 // aspectsOf returns the texts of a question to compare with tools: the whole and, if there are several, its clauses.
 func aspectsOf(question string) []string {
-	aspects := []string{short.Prefix(question, maxEmbedded)}
+	aspects := []string{texts.Prefix(question, maxEmbedded)}
 	if clauses := Clauses(aspects[0]); len(clauses) > 1 {
 		aspects = append(aspects, clauses[:min(len(clauses), maxAspects)]...)
 	}
@@ -349,7 +349,7 @@ func (t Tool) text(params []string) string {
 			parts = append(parts, s)
 		}
 	}
-	return short.Prefix(strings.Join(parts, ". "), maxEmbedded)
+	return texts.Prefix(strings.Join(parts, ". "), maxEmbedded)
 }
 
 // vector is a direction with one byte per dimension, which is precise enough for ranking.

@@ -5,8 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/internal/segment"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // queryTerm is one stem of the question.
@@ -28,7 +27,7 @@ var paths = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*:/|~|\.{1,2})?(?:/[\w.
 
 // parseQuestion returns the terms of a question, each with its clauses.
 func parseQuestion(text string) question {
-	text = short.Prefix(text, maxQueryBytes)
+	text = texts.Prefix(text, maxQueryBytes)
 	var q question
 	index := map[string]int{}
 	add := func(w string, weight float64) {
@@ -55,14 +54,14 @@ func parseQuestion(text string) question {
 			}
 			return " "
 		})
-		for _, w := range segment.Words(topic) {
+		for _, w := range texts.Words(topic) {
 			weight := 1.0
 			if RequestVerb(w) {
 				weight = verbWeight
 			}
 			add(w, weight)
 		}
-		for _, w := range segment.Joined(topic) {
+		for _, w := range texts.Joined(topic) {
 			add(w, 1)
 		}
 		q.clauses++
@@ -76,11 +75,11 @@ func parseQuestion(text string) question {
 // pathWords returns words that describe a path: the kind of file by its extension, or a URL.
 func pathWords(path string) []string {
 	if strings.Contains(path, "://") {
-		return append(segment.Words(path), "url")
+		return append(texts.Words(path), "url")
 	}
 	words := []string{"file"}
 	if i := strings.LastIndexByte(path, '.'); i > strings.LastIndexByte(path, '/') {
-		words = append(words, segment.Words(path[i+1:])...)
+		words = append(words, texts.Words(path[i+1:])...)
 	}
 	return words
 }
@@ -90,7 +89,7 @@ func pathWords(path string) []string {
 // does not split text in quotation marks or brackets. The parts are in order and have no leading conjunction.
 func Clauses(text string) []string {
 	var out []string
-	for _, s := range segment.Sentences(text) {
+	for _, s := range texts.Sentences(text) {
 		out = appendClauses(out, s)
 	}
 	return out
@@ -99,7 +98,7 @@ func Clauses(text string) []string {
 // appendClauses splits one sentence at its conjunctions.
 func appendClauses(out []string, sentence string) []string {
 	start := 0
-	var quotes segment.Quotes
+	var quotes texts.Quotes
 	for i, r := range sentence {
 		if quotes.Inside(sentence, i, r) || i <= start || r != ' ' && r != ',' && r != ':' {
 			continue
@@ -109,7 +108,7 @@ func appendClauses(out []string, sentence string) []string {
 			continue
 		}
 		left, right := strings.TrimSpace(sentence[start:i]), sentence[i+n:]
-		if !opensRequest(right) || !contentful(short.Prefix(left, 400)) {
+		if !opensRequest(right) || !contentful(texts.Prefix(left, 400)) {
 			continue
 		}
 		out = append(out, left)
@@ -156,7 +155,7 @@ var conjunctions = set(`and then also plus but additionally finally afterwards a
 
 // contentful reports whether a clause has a word that may match a tool.
 func contentful(s string) bool {
-	for _, w := range segment.Words(s) {
+	for _, w := range texts.Words(s) {
 		if !IsStopWord(w) && !RequestVerb(w) {
 			return true
 		}
@@ -167,7 +166,7 @@ func contentful(s string) bool {
 // opensRequest reports whether a clause begins like a request: with an imperative, a question word
 // or a phrase such as "I need" or "could you".
 func opensRequest(s string) bool {
-	words := segment.Words(short.Prefix(s, 80))
+	words := texts.Words(texts.Prefix(s, 80))
 	for i, w := range words {
 		switch {
 		case i >= 5:

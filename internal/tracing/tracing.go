@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // maxContent limits the bytes of each recorded content.
@@ -130,7 +130,7 @@ func Text(key attribute.Key, name string) attribute.KeyValue { return key.String
 // retain the memory of a long text.
 func cut(text string, limit int) string {
 	if len(text) > limit {
-		text = strings.Clone(short.Prefix(text, limit))
+		text = strings.Clone(texts.Prefix(text, limit))
 	}
 	return strings.ToValidUTF8(text, "\ufffd")
 }
@@ -207,7 +207,7 @@ func (t Tracer) Fail(span trace.Span, errorType, message string) {
 
 // redact returns redacted content. It reads no more of a long text than it may need.
 func (t Tracer) redact(text string, limit int) string {
-	return cut(t.content(short.Prefix(text, 2*maxContent)), limit)
+	return cut(t.content(texts.Prefix(text, 2*maxContent)), limit)
 }
 
 // Content records text if content is enabled.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of the search for tools.
@@ -287,7 +287,7 @@ func inflected(w string) bool {
 func (t *tool) names(w string) bool {
 	return slices.Contains(t.full, w) || slices.ContainsFunc(t.params, func(q param) bool {
 		chosen := func(s string) bool { return strings.Contains(strings.ToLower(s), w) }
-		return slices.Contains(segment.Words(q.name), w) || slices.ContainsFunc(q.choices, chosen)
+		return slices.Contains(texts.Words(q.name), w) || slices.ContainsFunc(q.choices, chosen)
 	})
 }
 
@@ -394,7 +394,7 @@ func (t *tool) evidence(cl clause, f filling) float64 {
 	said := map[string]bool{}
 	for i, x := range cl.tokens {
 		if x.kind == word {
-			for _, w := range segment.Words(x.text) {
+			for _, w := range texts.Words(x.text) {
 				said[search.Stem(w)] = true
 			}
 		}

@@ -25,7 +25,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Options are the settings of a Planner.
@@ -101,7 +101,7 @@ func (p *Planner) Plan(ctx context.Context, query string, tools Catalog) (plan.P
 	text := clip(query, maxText)
 	verbs := map[string]bool{}
 	for _, t := range tools.Ask(ctx, text, maxTools) {
-		if words := segment.Words(t.Tool); len(words) > 1 && !search.IsStopWord(words[0]) {
+		if words := texts.Words(t.Tool); len(words) > 1 && !search.IsStopWord(words[0]) {
 			verbs[words[0]] = true
 		}
 	}

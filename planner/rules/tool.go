@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Bounds of what is read of a tool.
@@ -54,9 +54,9 @@ type output struct {
 
 func readTool(t plan.Tool) *tool {
 	out := &tool{Tool: t, reads: t.Reads(), words: map[string]float64{}}
-	out.full = segment.Words(t.Tool)
+	out.full = texts.Words(t.Tool)
 	sentence, _, _ := strings.Cut(clip(t.Description, 300), ". ")
-	about := segment.Words(sentence)
+	about := texts.Words(sentence)
 	for i, w := range out.full {
 		switch stem := search.Stem(w); {
 		case acts(w) && len(out.verbs) == 0 && (i == 0 || !acts(out.full[0])):
@@ -92,7 +92,7 @@ func readTool(t plan.Tool) *tool {
 
 // say notes what a text says about the tool.
 func (t *tool) say(text string, weight float64) {
-	for _, w := range segment.Words(text) {
+	for _, w := range texts.Words(text) {
 		if !search.IsStopWord(w) && !risky[w] {
 			t.words[search.Stem(w)] = max(t.words[search.Stem(w)], weight)
 		}
@@ -102,7 +102,7 @@ func (t *tool) say(text string, weight float64) {
 // knows returns how much a word says about the tool.
 func (t *tool) knows(w string) float64 {
 	best := 0.0
-	for _, part := range segment.Words(w) {
+	for _, part := range texts.Words(w) {
 		stem := search.Stem(part)
 		best = max(best, t.words[stem])
 		for _, n := range t.name {
@@ -123,7 +123,7 @@ func (t *tool) param(p schema.Property) param {
 		q.schema = &schema.Schema{}
 	}
 	q.fallback = q.schema.Default
-	for _, w := range segment.Words(p.Name) {
+	for _, w := range texts.Words(p.Name) {
 		q.stems = append(q.stems, search.Stem(w))
 	}
 	if s := q.schema; len(s.Types) > 0 {
@@ -186,7 +186,7 @@ func outputs(s *schema.Schema, path string, depth int) (out []output) {
 	}
 	for _, f := range s.Fields[:min(len(s.Fields), maxParams)] {
 		o := output{path: path + f.Name}
-		for _, w := range segment.Words(f.Name) {
+		for _, w := range texts.Words(f.Name) {
 			o.stems = append(o.stems, search.Stem(w))
 		}
 		if f.Schema == nil {

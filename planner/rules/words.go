@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/search"
-	"github.com/agenticnexus/agenticnexus/internal/segment"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 func set(words string) map[string]bool {
@@ -102,7 +102,7 @@ var (
 func stemSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
-		for _, part := range segment.Words(w) {
+		for _, part := range texts.Words(w) {
 			m[search.Stem(part)] = true
 		}
 	}

@@ -12,14 +12,13 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
 // traced calls the tool of a step within a span of its own.
 func (r *Round) traced(
-	ctx context.Context, tool plan.Tool, step plan.Step, arguments json.RawMessage, report progress.Func,
+	ctx context.Context, tool plan.Tool, step plan.Step, arguments json.RawMessage, report ProgressFunc,
 ) plan.Outcome {
 	tracer := r.opts.Tracer
 	ctx, span := tracer.Start(ctx, tracing.Name(tracing.SpanTool, step.Tool))
@@ -39,7 +38,7 @@ func (r *Round) traced(
 
 // call calls the tool of a step, or of one element of a loop.
 func (r *Round) call(
-	ctx context.Context, tool plan.Tool, step plan.Step, arguments json.RawMessage, report progress.Func,
+	ctx context.Context, tool plan.Tool, step plan.Step, arguments json.RawMessage, report ProgressFunc,
 ) plan.Outcome {
 	out := plan.Outcome{Step: step, Sent: arguments}
 	charge := &charge{hold: r.req.Origin.Hold}
@@ -55,7 +54,7 @@ func (r *Round) call(
 					Message         string
 				}
 				if json.Unmarshal(params, &p) == nil {
-					report(progress.Fraction(p.Progress, p.Total), p.Message)
+					report(Fraction(p.Progress, p.Total), p.Message)
 				}
 			},
 			Tried: func(began time.Time, err error) {

@@ -27,7 +27,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
@@ -89,7 +88,7 @@ type Work struct {
 	Problems []plan.Problem // steps that must fail; the first problem of a step counts
 	Lookup   plan.Lookup    // finds the tools of the steps; safe for concurrent use
 	Confirm  Confirm        // asked before the calls of a step; nil allows all
-	Progress progress.Func  // of the plan; called once at a time, in order; nil discards
+	Progress ProgressFunc   // of the plan; called once at a time, in order; nil discards
 }
 
 // Confirm asks whether a tool may be called once with each of these final arguments; it may ask the user. An error

@@ -21,7 +21,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -221,7 +220,7 @@ func (s *scripted) called() string {
 }
 
 // serve is a Caller without servers: it returns the value that a tool returns, or the text of the tool's failure.
-type serve func(ctx context.Context, tool string, arguments json.RawMessage, report progress.Func) (value string, err error)
+type serve func(ctx context.Context, tool string, arguments json.RawMessage, report execution.ProgressFunc) (value string, err error)
 
 // Call implements execution.Caller.
 func (f serve) Call(ctx context.Context, r *downstream.Request) (link.Reply, error) {
@@ -241,7 +240,7 @@ func (f serve) Call(ctx context.Context, r *downstream.Request) (link.Reply, err
 }
 
 // echo returns the arguments; the tool "fail" fails.
-func echo(_ context.Context, tool string, arguments json.RawMessage, _ progress.Func) (string, error) {
+func echo(_ context.Context, tool string, arguments json.RawMessage, _ execution.ProgressFunc) (string, error) {
 	if tool == "fail" {
 		return "", errors.New("no luck")
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
@@ -51,7 +50,7 @@ func calls(outcomes []plan.Outcome) string {
 }
 
 // uneven fails for odd numbers.
-func uneven(ctx context.Context, tool string, arguments json.RawMessage, report progress.Func) (string, error) {
+func uneven(ctx context.Context, tool string, arguments json.RawMessage, report execution.ProgressFunc) (string, error) {
 	var a struct{ N int }
 	if _ = json.Unmarshal(arguments, &a); tool == "uneven" && a.N%2 == 1 {
 		return "", fmt.Errorf("%d is odd", a.N)
@@ -110,7 +109,7 @@ func TestLoopBounds(t *testing.T) {
 	for n, want := range map[int]bool{plan.MaxElements: true, plan.MaxElements + 1: false} {
 		made := 0
 		p := planOf(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":`+items(n)+`}},{"id":"e","tool":"y","each":"$l.items"}]}`)
-		out := serve(func(ctx context.Context, tool string, a json.RawMessage, f progress.Func) (string, error) {
+		out := serve(func(ctx context.Context, tool string, a json.RawMessage, f execution.ProgressFunc) (string, error) {
 			if tool == "y" {
 				made++
 			}
@@ -129,7 +128,7 @@ func TestLoopIsConfirmedOnce(t *testing.T) {
 	for _, refused := range []*plan.Error{nil, {Reason: reason.Declined, Message: "no"}} {
 		var mu sync.Mutex
 		var asked []string
-		out := serve(func(ctx context.Context, tool string, a json.RawMessage, f progress.Func) (string, error) {
+		out := serve(func(ctx context.Context, tool string, a json.RawMessage, f execution.ProgressFunc) (string, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if tool == "w" && (asked == nil || refused != nil) {
@@ -183,7 +182,7 @@ func TestBudgets(t *testing.T) {
 
 // Elements start as soon as there is a free slot. Calls that were made are reported when time is up.
 func TestLoopTime(t *testing.T) {
-	wait := serve(func(ctx context.Context, tool string, a json.RawMessage, f progress.Func) (string, error) {
+	wait := serve(func(ctx context.Context, tool string, a json.RawMessage, f execution.ProgressFunc) (string, error) {
 		var wait struct{ MS int }
 		if _ = json.Unmarshal(a, &wait); tool == "wait" {
 			select {
@@ -221,7 +220,7 @@ func TestLoopTime(t *testing.T) {
 
 func TestLoopProgress(t *testing.T) {
 	var got []float64
-	serve(func(ctx context.Context, tool string, a json.RawMessage, report progress.Func) (string, error) {
+	serve(func(ctx context.Context, tool string, a json.RawMessage, report execution.ProgressFunc) (string, error) {
 		report(0.5, "")
 		return echo(ctx, tool, a, report)
 	}).run(t.Context(), planOf(t, `{"steps":[{"id":"l","tool":"x","arguments":{"items":[1,2,3,4]}},{"id":"e","tool":"x","each":"$l.items"}]}`), runs{

@@ -3,9 +3,22 @@ package execution
 import (
 	"cmp"
 	"sync"
-
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 )
+
+// ProgressFunc receives how much of a task is done, 0 to 1, and what is going on. It must not block.
+type ProgressFunc func(fraction float64, message string)
+
+// Fraction returns progress/total between 0 and 1. A total that is zero, negative or NaN counts as 1, and a quotient
+// that is NaN as 0.
+func Fraction(progress, total float64) float64 {
+	if !(total > 0) {
+		total = 1
+	}
+	if x := progress / total; x > 0 {
+		return min(x, 1)
+	}
+	return 0
+}
 
 // A tracker sums the progress of a plan's steps, or of a loop's calls within the slice of their step. Each of n parts
 // has a slice of 1/n. A slice never shrinks, so a retry does not move progress back; it is full once its step has
@@ -23,13 +36,13 @@ type tracker struct {
 // output is shared by a tracker and the trackers within it.
 type output struct {
 	mu     sync.Mutex // also held while reporting, so that sums arrive in order
-	report progress.Func
+	report ProgressFunc
 	plan   *tracker
 }
 
-func newTracker(n int, report progress.Func) *tracker {
+func newTracker(n int, report ProgressFunc) *tracker {
 	if report == nil {
-		report = progress.Discard
+		report = func(float64, string) {}
 	}
 	t := &tracker{output: &output{report: report}, slices: make([]float64, n), finished: make([]bool, n)}
 	t.plan = t
@@ -42,14 +55,14 @@ func (t *tracker) within(i, n int) *tracker {
 }
 
 // step returns the progress function of step i. Reports after the step has finished are dropped.
-func (t *tracker) step(i int, tool string) progress.Func {
+func (t *tracker) step(i int, tool string) ProgressFunc {
 	return func(fraction float64, message string) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.finished[i] || t.parent != nil && t.parent.finished[t.slice] {
 			return
 		}
-		t.fill(i, progress.Fraction(fraction, 1))
+		t.fill(i, Fraction(fraction, 1))
 		message = cmp.Or(message, "Working...")
 		t.report(t.plan.fraction(), "["+tool+"] "+message)
 	}

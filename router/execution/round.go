@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
@@ -37,9 +36,9 @@ type early struct {
 	dropped bool         // not in the plan, or to run later there; set before the plan runs
 
 	mu     sync.Mutex
-	taken  bool          // by a step of the plan
-	report progress.Func // nil until the call is taken over
-	kept   []reported    // the newest reports until then
+	taken  bool         // by a step of the plan
+	report ProgressFunc // nil until the call is taken over
+	kept   []reported   // the newest reports until then
 }
 
 type reported struct {
@@ -154,7 +153,7 @@ func (r *Round) takeOver(step plan.Step, arguments json.RawMessage) *early {
 }
 
 // wait reports the progress of an early call from now on, and returns its outcome.
-func (c *early) wait(ctx context.Context, report progress.Func) plan.Outcome {
+func (c *early) wait(ctx context.Context, report ProgressFunc) plan.Outcome {
 	c.mu.Lock()
 	c.taken, c.report = true, report
 	for _, r := range c.kept {

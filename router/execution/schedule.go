@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
@@ -246,7 +245,7 @@ func (s *schedule) allow(ctx context.Context, step plan.Step, calls []json.RawMe
 
 // callOf calls the tool of a step or element, or takes over the early call, and derives the value from the result.
 func (s *schedule) callOf(
-	ctx context.Context, scope *plan.Scope, item *plan.Item, arguments json.RawMessage, report progress.Func,
+	ctx context.Context, scope *plan.Scope, item *plan.Item, arguments json.RawMessage, report ProgressFunc,
 ) (o plan.Outcome) {
 	step := scope.Step()
 	if c := s.takeOver(step, arguments); c != nil {
@@ -278,7 +277,7 @@ func (s *schedule) callOf(
 
 // callNow calls the tool of a step once there is a free slot.
 func (s *schedule) callNow(
-	ctx context.Context, step plan.Step, arguments json.RawMessage, report progress.Func,
+	ctx context.Context, step plan.Step, arguments json.RawMessage, report ProgressFunc,
 ) plan.Outcome {
 	tool, err := s.work.Lookup(step.Tool)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/progress"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
@@ -99,7 +98,7 @@ func TestSequential(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			events := make(chan string, 20)
-			outcomes := serve(func(ctx context.Context, tool string, arguments json.RawMessage, report progress.Func) (string, error) {
+			outcomes := serve(func(ctx context.Context, tool string, arguments json.RawMessage, report execution.ProgressFunc) (string, error) {
 				time.Sleep(time.Duration(tool[0]) * time.Millisecond)
 				events <- "+" + tool[:1]
 				if strings.HasSuffix(tool, "slow") {
@@ -175,7 +174,7 @@ func TestCriticalPath(t *testing.T) {
 				running, most := 0, 0
 				var sum time.Duration
 				start := time.Now()
-				out := serve(func(_ context.Context, tool string, arguments json.RawMessage, _ progress.Func) (string, error) {
+				out := serve(func(_ context.Context, tool string, arguments json.RawMessage, _ execution.ProgressFunc) (string, error) {
 					mu.Lock()
 					for _, parent := range parents[tool] {
 						if !finished[parent] {
@@ -215,7 +214,7 @@ func TestCriticalPath(t *testing.T) {
 
 func TestCancellation(t *testing.T) {
 	const text = `{"steps":[{"id":"a","tool":"quick"},{"id":"b","tool":"slow","after":["a"]},{"id":"c","tool":"slow","after":["a"]},{"id":"d","tool":"quick","after":["b"]},{"id":"e","tool":"slow"}]}`
-	tools := serve(func(ctx context.Context, tool string, _ json.RawMessage, _ progress.Func) (string, error) {
+	tools := serve(func(ctx context.Context, tool string, _ json.RawMessage, _ execution.ProgressFunc) (string, error) {
 		d := time.Second
 		if tool == "slow" {
 			d = time.Hour
@@ -271,7 +270,7 @@ func TestCancellation(t *testing.T) {
 
 func TestPanicIsAFailure(t *testing.T) {
 	var log bytes.Buffer
-	out := serve(func(_ context.Context, tool string, _ json.RawMessage, report progress.Func) (string, error) {
+	out := serve(func(_ context.Context, tool string, _ json.RawMessage, report execution.ProgressFunc) (string, error) {
 		switch tool {
 		case "panic":
 			panic("boom")
@@ -295,7 +294,7 @@ func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		time.Sleep(3 * time.Second) // planning
-		out := serve(func(ctx context.Context, tool string, arguments json.RawMessage, report progress.Func) (string, error) {
+		out := serve(func(ctx context.Context, tool string, arguments json.RawMessage, report execution.ProgressFunc) (string, error) {
 			time.Sleep(time.Second)
 			return echo(ctx, tool, arguments, report)
 		}).run(t.Context(), planOf(t, `{"steps":[{"id":"a","tool":"x"},{"id":"b","tool":"fail","after":["a"]},{"id":"c","tool":"x","after":["b"]}]}`),
@@ -315,8 +314,8 @@ func TestProgress(t *testing.T) {
 		message  string
 	}
 	var got []event
-	var late progress.Func
-	serve(func(_ context.Context, tool string, _ json.RawMessage, report progress.Func) (string, error) {
+	var late execution.ProgressFunc
+	serve(func(_ context.Context, tool string, _ json.RawMessage, report execution.ProgressFunc) (string, error) {
 		switch tool {
 		case "one":
 			late = report
@@ -350,7 +349,7 @@ func TestProgress(t *testing.T) {
 // Many steps report at once: one call at a time, never backwards, never above 1.
 func TestProgressConcurrently(t *testing.T) {
 	last, inside := 0.0, false
-	serve(func(_ context.Context, _ string, _ json.RawMessage, report progress.Func) (string, error) {
+	serve(func(_ context.Context, _ string, _ json.RawMessage, report execution.ProgressFunc) (string, error) {
 		for i := range 200 {
 			report(float64(i)/200, "x")
 		}
@@ -388,5 +387,28 @@ func BenchmarkExecute(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/step")
 		})
+	}
+}
+
+func TestFraction(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, row := range []struct{ progress, total, want float64 }{
+		{0, 10, 0},
+		{5, 10, 0.5},
+		{10, 10, 1},
+		{11, 10, 1},
+		{-1, 10, 0},
+		{0.25, 0, 0.25}, // no total
+		{3, 0, 1},
+		{0.25, -4, 0.25},
+		{0.25, nan, 0.25},
+		{nan, 10, 0},
+		{inf, 10, 1},
+		{inf, inf, 0},
+		{5, inf, 0},
+	} {
+		if got := execution.Fraction(row.progress, row.total); got != row.want {
+			t.Errorf("Fraction(%v, %v): got %v, want %v", row.progress, row.total, got, row.want)
+		}
 	}
 }

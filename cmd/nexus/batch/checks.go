@@ -19,7 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // maxShown bounds the excerpt of an answer in a reason, in bytes.
@@ -123,7 +123,7 @@ func unmet(wanted bool, parts []results.Unmet) string {
 }
 
 // shown cuts a text to one short line.
-func shown(s string) string { return short.Line(s, maxShown) }
+func shown(s string) string { return texts.Line(s, maxShown) }
 
 // called returns the steps that reached a tool, in the order in which they started.
 func called(steps []results.Step) []results.Step {

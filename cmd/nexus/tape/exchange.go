@@ -13,7 +13,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // The kinds of lines.
@@ -211,9 +211,9 @@ func (t *Tape) miss(q asked, recorded int) error {
 // shown returns an excerpt of a request around a place.
 func shown(raw []byte, from int) string {
 	if from <= maxSame {
-		return short.Line(string(raw), maxShown)
+		return texts.Line(string(raw), maxShown)
 	}
-	return "…" + short.Line(string(raw[from-maxSame:]), maxShown)
+	return "…" + texts.Line(string(raw[from-maxSame:]), maxShown)
 }
 
 // nearest returns the recorded request of the same kind that shares the most words, preferring the same receiver.

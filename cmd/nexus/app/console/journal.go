@@ -12,7 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -57,9 +57,9 @@ func (j *Journal) Follow(q *router.Query, began time.Time, traceID string) func(
 	}
 	text := ""
 	if j.contents {
-		text = redact.Text(short.Text(q.Text, maxQuestion))
+		text = redact.Text(texts.Cut(q.Text, maxQuestion))
 	}
-	live := &Live{At: began, Caller: q.Origin.Caller, Text: short.Line(text, 300)}
+	live := &Live{At: began, Caller: q.Origin.Caller, Text: texts.Line(text, 300)}
 	id := j.begin(live)
 	var own *router.Reporter
 	if q.Report == nil {
@@ -106,7 +106,7 @@ func (j *Journal) progress(live *Live, fraction float64, message string) {
 	defer j.mu.Unlock()
 	live.Progress = fraction
 	if j.contents {
-		live.Message = redact.Text(short.Line(message, 200))
+		live.Message = redact.Text(texts.Line(message, 200))
 	}
 }
 
@@ -131,7 +131,7 @@ func (j *Journal) Call(o downstream.Observation) {
 		return
 	}
 	took := milliseconds(o.Duration)
-	use := history.Use{Server: o.Server, Tool: short.Text(o.Tool, maxTool), Calls: 1, Time: took}
+	use := history.Use{Server: o.Server, Tool: texts.Cut(o.Tool, maxTool), Calls: 1, Time: took}
 	if o.Outcome != history.OutcomeOK {
 		use.Failed = 1
 	}

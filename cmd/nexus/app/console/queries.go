@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/history"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -23,7 +23,7 @@ const (
 func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
 	q := query{Values: r.URL.Query()} // the body is not read
 	f := history.Filter{
-		Kind: q.Get("kind"), Caller: q.Get("caller"), Server: q.Get("server"), Tool: short.Text(q.Get("tool"), maxTool),
+		Kind: q.Get("kind"), Caller: q.Get("caller"), Server: q.Get("server"), Tool: texts.Cut(q.Get("tool"), maxTool),
 		Outcome: q.Get("outcome"), Text: q.Get("text"), Failed: q.flag("failed"),
 		Longer: q.number("longer"), Since: q.moment("since"), Until: q.moment("until"),
 		See: func(e *history.Entry) bool { return v.sees(e.Caller) },
@@ -62,7 +62,7 @@ type query struct {
 // read parses a parameter that is not empty. want describes its form.
 func (q *query) read(name, want string, parse func(text string) error) {
 	if text := q.Get(name); text != "" && parse(text) != nil && q.invalid == "" {
-		q.invalid = fmt.Sprintf("%s: want %s, got %q", name, want, short.Line(text, maxShown))
+		q.invalid = fmt.Sprintf("%s: want %s, got %q", name, want, texts.Line(text, maxShown))
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *Console) sessions(w http.ResponseWriter, _ *http.Request, v Viewer) {
 	list, total := edge.List(c.opts.Edge, v.sees, maxPageEntries)
 	for i := range list {
 		s := &list[i]
-		s.Client, s.Version = short.Line(s.Client, maxNamed), short.Line(s.Version, maxNamed)
+		s.Client, s.Version = texts.Line(s.Client, maxNamed), texts.Line(s.Version, maxNamed)
 	}
 	reply(w, map[string]any{"sessions": list, "total": total})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/internal/history"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // serverView is a server on the page.
@@ -78,7 +78,7 @@ type toolID struct{ server, tool string }
 // maxTool bounds a stored tool name, in bytes. Servers and clients choose these names.
 const maxTool = 300
 
-func idOf(server, tool string) toolID { return toolID{server, short.Text(tool, maxTool)} }
+func idOf(server, tool string) toolID { return toolID{server, texts.Cut(tool, maxTool)} }
 
 // usage counts calls by tool.
 type usage map[toolID]history.Use

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // maxFile bounds a file of cases, in bytes.
@@ -127,7 +127,7 @@ func (c *collector) take(i item) {
 }
 
 // shown cuts text of a file for a message.
-func shown(s string) string { return short.Line(s, maxShown) }
+func shown(s string) string { return texts.Line(s, maxShown) }
 
 // filterable lists the names in an expression of --filter. plan and expect are true if the case has one.
 var filterable = []string{"id", "query", "tags", "servers", "plan", "expect"}

@@ -12,7 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Figures are what report --json prints. Rates are between 0 and 1, times in seconds unless their names say otherwise.
@@ -306,8 +306,8 @@ func (b *Batch) Details(rows []Row) ([]Detail, error) {
 
 func (l *full) detail() Detail {
 	d := Detail{
-		Case: l.Case, Repeat: l.Repeat, Outcome: l.Outcome, Query: short.Text(l.Query, maxQuery),
-		Answer: short.Text(l.Result.Answer, maxAnswer), Reasons: l.reasons(), Unmet: l.Result.Unmet, Steps: []DetailStep{},
+		Case: l.Case, Repeat: l.Repeat, Outcome: l.Outcome, Query: texts.Cut(l.Query, maxQuery),
+		Answer: texts.Cut(l.Result.Answer, maxAnswer), Reasons: l.reasons(), Unmet: l.Result.Unmet, Steps: []DetailStep{},
 		Seconds: l.Seconds, TraceID: l.TraceID,
 	}
 	for _, s := range l.Result.Plan.Steps[:min(len(l.Result.Plan.Steps), maxSteps)] {
@@ -320,11 +320,11 @@ func (l *full) detail() Detail {
 func (l *full) reasons() []string {
 	reasons := []string{}
 	if l.Error != nil {
-		reasons = append(reasons, short.Text(l.Error.Reason+": "+l.Error.Message, maxReason))
+		reasons = append(reasons, texts.Cut(l.Error.Reason+": "+l.Error.Message, maxReason))
 	}
 	for _, c := range l.Checks {
 		if !c.Passed {
-			reasons = append(reasons, short.Text(c.Name+": "+c.Reason, maxReason))
+			reasons = append(reasons, texts.Cut(c.Name+": "+c.Reason, maxReason))
 		}
 	}
 	return reasons
@@ -333,9 +333,9 @@ func (l *full) reasons() []string {
 // step sums up all calls of a step.
 func (l *full) step(s results.PlanStep) DetailStep {
 	d := DetailStep{
-		ID: s.ID, Tool: s.Tool, Arguments: short.Text(string(s.Arguments), maxArguments), Status: statusNone,
+		ID: s.ID, Tool: s.Tool, Arguments: texts.Cut(string(s.Arguments), maxArguments), Status: statusNone,
 		After: edges(s, l.Result.Plan.Steps),
-		Each:  short.Text(s.Each, maxShape), When: short.Text(s.When, maxShape), Pick: short.Text(s.Pick, maxShape),
+		Each:  texts.Cut(s.Each, maxShape), When: texts.Cut(s.When, maxShape), Pick: texts.Cut(s.Pick, maxShape),
 	}
 	for _, r := range l.Result.Steps {
 		if r.ID != s.ID {
@@ -350,7 +350,7 @@ func (l *full) step(s results.PlanStep) DetailStep {
 		case !r.Success:
 			d.Status = statusFailed
 			if r.Error != nil && d.Reason == "" {
-				d.Reason = short.Text(r.Error.Reason+": "+r.Error.Message, maxReason)
+				d.Reason = texts.Cut(r.Error.Reason+": "+r.Error.Message, maxReason)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Sizes of a drawing, in its own units, which are about pixels.
@@ -177,7 +177,7 @@ func (d *drawing) box(b *strings.Builder, n *node, s DetailStep) {
 		if i > 0 {
 			class = ` class="sub"`
 		}
-		fmt.Fprintf(b, `<text%s x="%d" y="%d">%s</text>`, class, x+8, y+17+i*lineHeight, template.HTMLEscapeString(short.Line(text, maxLabel)))
+		fmt.Fprintf(b, `<text%s x="%d" y="%d">%s</text>`, class, x+8, y+17+i*lineHeight, template.HTMLEscapeString(texts.Line(text, maxLabel)))
 	}
 	b.WriteString("</g>")
 }

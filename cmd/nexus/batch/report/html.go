@@ -11,7 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 //go:embed style.css
@@ -110,7 +110,7 @@ func (b *Batch) table(anchors map[results.Key]string) (rows template.JS, more in
 	all := make([][]any, len(sorted))
 	for i, r := range sorted {
 		name := b.Cases[r.Case]
-		query := short.Line(queries[i].Query, maxRowQuery)
+		query := texts.Line(queries[i].Query, maxRowQuery)
 		all[i] = []any{name, r.Repeat, r.Outcome, r.Seconds, r.Tokens, query}
 		if anchor, shown := anchors[results.Key{Case: name, Repeat: int(r.Repeat)}]; shown {
 			all[i] = append(all[i], anchor)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Row is the part of a line that stays in memory.
@@ -128,7 +128,7 @@ func Load(path string) (*Batch, error) {
 		if key := [2]int32{i, l.Repeat}; !lines[key] {
 			lines[key] = true
 		} else {
-			text := fmt.Sprintf("case %s, repeat %d has a line already; remove one", short.Line(l.Case, maxLabel), l.Repeat)
+			text := fmt.Sprintf("case %s, repeat %d has a line already; remove one", texts.Line(l.Case, maxLabel), l.Repeat)
 			return &results.Error{Path: path, Line: number, Text: text}
 		}
 		fingerprints[l.Fingerprint] = true

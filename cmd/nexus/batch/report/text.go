@@ -10,7 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
-	"github.com/agenticnexus/agenticnexus/internal/short"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // maxListed is how many failed lines a summary names.
@@ -42,7 +42,7 @@ func (f *Figures) WriteText(w io.Writer) error {
 
 // TextRow is a line of a summary, without control characters.
 func TextRow(name, text string) string {
-	return fmt.Sprintf("%-11s %s\n", name, short.Line(text, maxRow))
+	return fmt.Sprintf("%-11s %s\n", name, texts.Line(text, maxRow))
 }
 
 // rates adds the rows with pass rates.
@@ -138,7 +138,7 @@ func kinds() []string { return []string{byReason, byTag, byTool, byServer} }
 
 // cell escapes text for a table cell: one line, without Markdown and @mentions.
 func cell(s string) string {
-	s = short.Line(s, maxRow)
+	s = texts.Line(s, maxRow)
 	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[").Replace(s)
 }
 
@@ -201,7 +201,7 @@ func (l *full) test() testCase {
 	d := Detail{Case: l.Case, Repeat: l.Repeat}
 	t := testCase{Name: d.name(), Class: "nexus.batch", Time: fmt.Sprintf("%.3f", l.Seconds)}
 	reasons := l.reasons()
-	p := &problem{Text: strings.Join(append(reasons, "query: "+short.Text(l.Query, maxQuery)), "\n")}
+	p := &problem{Text: strings.Join(append(reasons, "query: "+texts.Cut(l.Query, maxQuery)), "\n")}
 	if len(reasons) > 0 {
 		p.Message = reasons[0]
 	}

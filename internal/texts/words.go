@@ -1,5 +1,4 @@
-// Package segment splits text into words and sentences.
-package segment
+package texts
 
 import (
 	"iter"

@@ -1,11 +1,9 @@
-package segment
+package texts
 
 import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/agenticnexus/agenticnexus/internal/short"
 )
 
 // Sentences splits at line ends and at '.', '?', '!' and ';' that end a sentence, not a number, an abbreviation or a
@@ -90,7 +88,7 @@ func (q *Quotes) Inside(text string, i int, r rune) bool {
 const maxQuoted = 400
 
 func closingMark(text string, i int, mark rune) rune {
-	if rest := short.Prefix(text[i+1:], maxQuoted); strings.ContainsRune(rest, mark) {
+	if rest := Prefix(text[i+1:], maxQuoted); strings.ContainsRune(rest, mark) {
 		return mark
 	}
 	return 0

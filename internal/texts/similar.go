@@ -1,5 +1,4 @@
-// Package suggest finds names that are spelled like an unknown name: see [Of].
-package suggest
+package texts
 
 import (
 	"cmp"
@@ -7,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxLength is the longest name that is compared, in bytes.
-const maxLength = 64
+// maxName is the longest name that is compared, in bytes.
+const maxName = 64
 
-// Of returns the names that are spelled similarly to name, the most similar first, at most limit of them. Case does not
+// Similar returns the names that are spelled similarly to name, the most similar first, at most limit of them. Case does not
 // matter.
-func Of(name string, names []string, limit int) []string {
+func Similar(name string, names []string, limit int) []string {
 	type candidate struct {
 		name     string
 		distance int
@@ -37,9 +36,9 @@ func Of(name string, names []string, limit int) []string {
 }
 
 // distance counts the letters to insert, delete, replace or swap with their neighbour that turn a into b (optimal
-// string alignment). Names beyond maxLength are not compared.
+// string alignment). Names beyond maxName are not compared.
 func distance(a, b string) int {
-	if len(a) > maxLength || len(b) > maxLength {
+	if len(a) > maxName || len(b) > maxName {
 		return max(len(a), len(b))
 	}
 	var before, above []int

@@ -1,5 +1,6 @@
-// Package short bounds untrusted text for logs, errors, prompts and answers.
-package short
+// Package texts cuts untrusted text for logs, errors, prompts and answers, splits text into words and sentences, and
+// finds names that are spelled like a given one.
+package texts
 
 import (
 	"strings"
@@ -18,8 +19,8 @@ func Prefix(text string, limit int) string {
 	return text[:limit]
 }
 
-// Text cuts text like Prefix and appends an ellipsis to a cut text.
-func Text(text string, limit int) string {
+// Cut cuts text like Prefix and appends an ellipsis to a cut text.
+func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -30,7 +31,7 @@ func Text(text string, limit int) string {
 const lookAhead = 8
 
 // Line returns text as one line of valid UTF-8 with single spaces and without control characters, and cuts it like
-// Text.
+// Cut.
 func Line(text string, limit int) string {
 	cut := len(text) > lookAhead*limit
 	if cut {
@@ -42,5 +43,5 @@ func Line(text string, limit int) string {
 	if cut && len(text) <= limit {
 		return text + "…"
 	}
-	return Text(text, limit)
+	return Cut(text, limit)
 }

@@ -55,7 +55,7 @@ func arrows() []arrow {
 		{"internal", []string{"internal/..."}},
 		{"cmd/nexus/batch", []string{"cmd/nexus/batch/...", "cmd/nexus/tape", "internal/llm", "internal/texts"}},
 		{"cmd/nexus/batch/cases", []string{"internal/plan/expression", "internal/texts"}},
-		{"cmd/nexus/batch/results", nil},
+		{"cmd/nexus/batch/results", []string{"internal/atomicfile"}},
 		{"cmd/nexus/batch/stats", nil},
 		{"cmd/nexus/batch/report", []string{"cmd/nexus/batch/results", "cmd/nexus/batch/stats", "internal/plan", "internal/texts"}},
 		// The three that never know each other.

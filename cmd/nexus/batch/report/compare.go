@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -27,7 +26,6 @@ type Comparison struct {
 	Flipped    []Flip        `json:"flipped"` // at most maxFlips
 	Gates      []string      `json:"gates_failed"`
 	Difference float64       `json:"pass_rate_difference"` // of pairs, B less A
-	Resolution *Sensitivity  `json:"sensitivity,omitempty"`
 }
 
 // Side is one of the files.
@@ -52,12 +50,6 @@ type Flips struct {
 	WorseCases  int     `json:"worse_cases"`
 	BetterCases int     `json:"better_cases"`
 	P           float64 `json:"p"`
-}
-
-// Sensitivity is the number of cases needed to find a difference of five points in 80 % of comparisons.
-type Sensitivity struct {
-	Points float64 `json:"points"`
-	Cases  int     `json:"cases_needed"`
 }
 
 // LatencyRatios compares percentiles: B relative to A.
@@ -91,7 +83,6 @@ type Divergence struct {
 const (
 	maxFlips = 200
 	seed     = 20250101
-	points   = 0.05
 )
 
 // Compare compares two batches. It reads the lines that it shows again.
@@ -151,7 +142,7 @@ func match(a, b *Batch) (pairs []pair, only Only) {
 
 // count counts flips, by pair and by case.
 func (f *Comparison) count(pairs []pair) {
-	judged, cases := 0, 0
+	judged := 0
 	for begin := 0; begin < len(pairs); {
 		end, balance := begin, 0
 		for ; end < len(pairs) && pairs[end].name == pairs[begin].name; end++ {
@@ -172,7 +163,6 @@ func (f *Comparison) count(pairs []pair) {
 				balance++
 			}
 		}
-		cases++
 		switch {
 		case balance < 0:
 			f.Flips.WorseCases++
@@ -184,8 +174,6 @@ func (f *Comparison) count(pairs []pair) {
 	f.Flips.P = stats.McNemar(f.Flips.WorseCases, f.Flips.BetterCases)
 	if judged > 0 {
 		f.Difference = float64(f.Flips.ToPass-f.Flips.ToFail) / float64(judged)
-		discordant := float64(f.Flips.WorseCases+f.Flips.BetterCases) / float64(cases)
-		f.Resolution = &Sensitivity{Points: 100 * points, Cases: stats.Needed(discordant, points)}
 	}
 }
 
@@ -275,7 +263,7 @@ const maxListedFlips = 20
 func (f *Comparison) WriteText(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
-		b.WriteString(TextRow(name, fmt.Sprintf(format, args...)))
+		b.WriteString(textRow(name, fmt.Sprintf(format, args...)))
 	}
 	row("pairs", "%d; only in A %d, only in B %d", f.Pairs, f.Only.A, f.Only.B)
 	row("pass rate", "A %s, B %s", rate(f.A.PassRate), rate(f.B.PassRate))
@@ -286,9 +274,6 @@ func (f *Comparison) WriteText(w io.Writer) error {
 		row("cost", "%s", f.Cost.text("%.5f"))
 	}
 	row("plans", "%d of %d differ", f.Plans, f.Pairs)
-	if r := f.Resolution; r != nil {
-		row("sample", "%d cases find a difference of %.0f points with a power of 80 %%", r.Cases, r.Points)
-	}
 	for i, flip := range f.Flipped {
 		if i == maxListedFlips {
 			row("", "… and %d more", f.Flips.ToFail+f.Flips.ToPass-maxListedFlips)
@@ -334,7 +319,7 @@ func orNone(s string) string {
 }
 
 func rate(i stats.Interval) string {
-	low, high := Outward(i)
+	low, high := outward(i)
 	return fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*i.Value, low, high)
 }
 
@@ -356,14 +341,5 @@ var comparePage string
 
 // WriteHTML writes one file that needs nothing else.
 func (f *Comparison) WriteHTML(w io.Writer) error {
-	functions := Functions()
-	functions["rate"] = rate
-	functions["ratio"] = ratio
-	functions["orNone"] = orNone
-	functions["side"] = func(path string, d Detail) map[string]any { return map[string]any{"Path": path, "Detail": d} }
-	t, err := template.New("compare").Funcs(functions).Parse(comparePage)
-	if err != nil {
-		return err
-	}
-	return t.Execute(w, map[string]any{"Figures": f, "Style": Style()})
+	return writePage(w, comparePage, map[string]any{"Figures": f})
 }

@@ -2,8 +2,6 @@ package report_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,15 +22,7 @@ func loadRuns(t *testing.T, cases, repeats int, seconds float64, passed func(i, 
 				i, repeat, outcome, seconds*float64(i%7+1), i%5)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "r.jsonl")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b, err := report.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return load(t, text.String())
 }
 
 // Of 200 cases 12 become worse and 2 better: P = 0.01294 (binomial, 2 of 14), and B takes twice as long.
@@ -75,15 +65,8 @@ func TestPlansDifferByLoops(t *testing.T) {
 	for _, member := range []string{`"each":"$l.x"`, `"when":"true"`, `"pick":"value.x"`} {
 		var two [2]*report.Batch
 		for i, more := range []string{"", "," + member} {
-			path := filepath.Join(t.TempDir(), "r.jsonl")
-			text := `{"case":"a","repeat":1,"outcome":"passed","checks":[],"fingerprint":"f","result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}` + more + `}]}}}` + "\n"
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var err error
-			if two[i], err = report.Load(path); err != nil {
-				t.Fatal(err)
-			}
+			two[i] = load(t, `{"case":"a","repeat":1,"outcome":"passed","checks":[],"fingerprint":"f",`+
+				`"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}`+more+`}]}}}`+"\n")
 		}
 		f, err := report.Compare(two[0], two[1], nil)
 		if err != nil || f.Plans != 1 {

@@ -275,6 +275,7 @@ const (
 	maxReason    = 300
 	maxShape     = 100
 	maxSteps     = 60 // of a plan
+	maxName      = 24 // of a case in an error
 )
 
 // full is the part of a line that Detail needs.
@@ -334,7 +335,7 @@ func (l *full) reasons() []string {
 func (l *full) step(s results.PlanStep) DetailStep {
 	d := DetailStep{
 		ID: s.ID, Tool: s.Tool, Arguments: texts.Cut(string(s.Arguments), maxArguments), Status: statusNone,
-		After: edges(s, l.Result.Plan.Steps),
+		After: after(s, l.Result.Plan.Steps),
 		Each:  texts.Cut(s.Each, maxShape), When: texts.Cut(s.When, maxShape), Pick: texts.Cut(s.Pick, maxShape),
 	}
 	for _, r := range l.Result.Steps {
@@ -357,8 +358,8 @@ func (l *full) step(s results.PlanStep) DetailStep {
 	return d
 }
 
-// edges returns the steps that a step waits for, in the order of the plan.
-func edges(s results.PlanStep, all []results.PlanStep) []string {
+// after returns the steps that a step waits for, in the order of the plan.
+func after(s results.PlanStep, all []results.PlanStep) []string {
 	step := plan.Step{Arguments: s.Arguments, After: s.After, Each: s.Each, When: s.When, Pick: s.Pick}
 	needs := step.Needs(func(id string) bool {
 		return slices.ContainsFunc(all, func(o results.PlanStep) bool { return o.ID == id })

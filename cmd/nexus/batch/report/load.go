@@ -128,7 +128,7 @@ func Load(path string) (*Batch, error) {
 		if key := [2]int32{i, l.Repeat}; !lines[key] {
 			lines[key] = true
 		} else {
-			text := fmt.Sprintf("case %s, repeat %d has a line already; remove one", texts.Line(l.Case, maxLabel), l.Repeat)
+			text := fmt.Sprintf("case %s, repeat %d has a line already; remove one", texts.Line(l.Case, maxName), l.Repeat)
 			return &results.Error{Path: path, Line: number, Text: text}
 		}
 		fingerprints[l.Fingerprint] = true

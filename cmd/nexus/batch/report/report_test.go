@@ -151,19 +151,6 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// Steps that wait for each other, as a refused plan may have, end in a drawing, too.
-func TestPlanWithCycle(t *testing.T) {
-	line := `{"case":"a","repeat":1,"outcome":"failed","checks":[],"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{"x":"$b"}},{"id":"b","tool":"t","arguments":{"x":"${a.y}"}},{"id":"c","tool":"t","when":"a.x > 1","arguments":{"x":"$abc"}}]}},"seconds":1,"tokens":{"input":0,"output":0},"trace_id":"","fingerprint":"f"}`
-	b := load(t, line+"\n")
-	f := figures(t, b)
-	if steps := f.Failures[0].Steps; fmt.Sprint(steps[0].After, steps[1].After, steps[2].After) != "[b] [a] [a]" {
-		t.Errorf("got %+v", steps)
-	}
-	if err := b.WriteHTML(io.Discard, f); err != nil {
-		t.Error(err)
-	}
-}
-
 // What no model has answered cost nothing; without a price, what one has cost is not known.
 func TestMetrics_Cost(t *testing.T) {
 	for tokens, known := range map[int]bool{0: true, 7: false} {
@@ -202,17 +189,17 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// A drawing has the edges that the router runs by: those of shapes, too, and none of texts or elements that are named
-// like a step.
-func TestPlanEdges(t *testing.T) {
+// A step waits for the steps that the router waits for: those of its conditions, too, and none that a text or an element
+// of a list is only named like.
+func TestStepsAfter(t *testing.T) {
 	line := `{"case":"a","repeat":1,"outcome":"failed","checks":[],"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}},{"id":"item","tool":"t","arguments":{}},` +
-		`{"id":"b","tool":"t","arguments":{},"pick":"value + a"},{"id":"c","tool":"t","when":"b == \"a\"","arguments":{}},{"id":"d","tool":"t","each":"$a","arguments":{"x":"$item.y"}}]}},"seconds":1,"trace_id":"","fingerprint":"f"}`
+		`{"id":"b","tool":"t","arguments":{"x":"$c"},"pick":"value + a"},{"id":"c","tool":"t","when":"b == \"a\"","arguments":{}},{"id":"d","tool":"t","each":"$a","arguments":{"x":"$item.y"}}]}},"seconds":1,"trace_id":"","fingerprint":"f"}`
 	f := figures(t, load(t, line+"\n"))
 	got := ""
 	for _, s := range f.Failures[0].Steps {
 		got += fmt.Sprint(s.ID, s.After)
 	}
-	if want := "a[]item[]b[a]c[b]d[a]"; got != want {
+	if want := "a[]item[]b[a c]c[b]d[a]"; got != want {
 		t.Errorf("got the edges %s, want %s", got, want)
 	}
 }

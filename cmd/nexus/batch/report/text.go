@@ -23,7 +23,7 @@ const maxRow = 4000
 func (f *Figures) WriteText(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
-		b.WriteString(TextRow(name, fmt.Sprintf(format, args...)))
+		b.WriteString(textRow(name, fmt.Sprintf(format, args...)))
 	}
 	f.rates(row)
 	row("latency", "p50 %s, p95 %s, p99 %s, most %s", seconds(f.Latency.P50), seconds(f.Latency.P95), seconds(f.Latency.P99), seconds(f.Latency.Max))
@@ -40,8 +40,8 @@ func (f *Figures) WriteText(w io.Writer) error {
 	return err
 }
 
-// TextRow is a line of a summary, without control characters.
-func TextRow(name, text string) string {
+// textRow is a line of a summary, without control characters.
+func textRow(name, text string) string {
 	return fmt.Sprintf("%-11s %s\n", name, texts.Line(text, maxRow))
 }
 
@@ -83,13 +83,13 @@ func (d *Detail) name() string {
 
 // percent writes an interval of rates.
 func percent(i stats.Interval) string {
-	low, high := Outward(i)
+	low, high := outward(i)
 	return fmt.Sprintf("%.1f %% (95 %%: %.1f to %.1f)", 100*i.Value, low, high)
 }
 
-// Outward returns the bounds of an interval in per cent, rounded to tenths away from its middle, so that a bound
+// outward returns the bounds of an interval in per cent, rounded to tenths away from its middle, so that a bound
 // that is not 100 is not shown as such.
-func Outward(i stats.Interval) (low, high float64) {
+func outward(i stats.Interval) (low, high float64) {
 	return math.Floor(1000*i.Low) / 10, math.Ceil(1000*i.High) / 10
 }
 

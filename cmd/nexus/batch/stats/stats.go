@@ -123,21 +123,6 @@ func logChoose(n, k int) float64 {
 	return a - b - c
 }
 
-// power is the 80th percentile of the standard normal distribution.
-const power = 0.8416212335729143
-
-// Needed is how many pairs find a difference of rates with a power of 80 % at the level of 5 %, where discordant is the
-// share of pairs that differ (Connor, Biometrics 43:207, 1987), with 2/difference pairs more for the exact test.
-// discordant is raised to difference at least.
-func Needed(discordant, difference float64) int {
-	if difference <= 0 {
-		return 0
-	}
-	d := max(discordant, difference)
-	root := z*math.Sqrt(d) + power*math.Sqrt(max(0, d-difference*difference))
-	return int(math.Ceil(root*root/(difference*difference) + 2/difference))
-}
-
 // Percentile returns the smallest value that at least the share q of sorted values do not exceed; 0 without values.
 func Percentile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {

@@ -115,34 +115,6 @@ func TestClusteredCovers(t *testing.T) {
 	}
 }
 
-// A regression of 5 points is found in at least 80 % of suites of the size that Needed tells.
-func TestNeededHasPower(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	for _, discordant := range []float64{0.05, 0.09, 0.15} {
-		n := stats.Needed(discordant, 0.05)
-		toFail := (discordant + 0.05) / 2
-		found := 0
-		const suites = 1000
-		for range suites {
-			worse, better := 0, 0
-			for range n {
-				switch u := random.Float64(); {
-				case u < toFail:
-					worse++
-				case u < discordant:
-					better++
-				}
-			}
-			if stats.McNemar(worse, better) < 0.05 {
-				found++
-			}
-		}
-		if share := float64(found) / suites; share < 0.8 {
-			t.Errorf("%.2f discordant, %d pairs: got power %.3f, want 0.8 at least", discordant, n, share)
-		}
-	}
-}
-
 // τ-bench (Yao et al. 2024): pass^k is C(c,k)/C(n,k); here 6 of 8 gives 6/8, 15/28, 15/70 and 0.
 func TestPassAll(t *testing.T) {
 	clusters := []stats.Cluster{{Successes: 6, Trials: 8}}

@@ -249,50 +249,43 @@ func TestMemoryShort(t *testing.T) {
 	})
 }
 
-// A client that sends its body too slowly, or stops sending it, loses its connection.
+// A client that sends its body too slowly loses its connection.
 func TestSlowBody(t *testing.T) {
-	for name, tc := range map[string]struct{ pause, least, most time.Duration }{
-		"stops":   {pause: time.Hour, least: 9 * time.Second, most: 11 * time.Second},
-		"trickle": {pause: 5 * time.Second, least: 55 * time.Second, most: 65 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				e := edge.New(edge.Options{})
-				client, server := net.Pipe()
-				s := &http.Server{Handler: e.Streamable(newServer(), nil)}
-				l := &oneConn{conn: server, done: make(chan struct{})}
-				served := make(chan struct{})
-				go func() { _ = s.Serve(l); close(served) }()
-				sender := make(chan struct{})
-				go func() {
-					defer close(sender)
-					_, _ = io.WriteString(client, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/"+
-						"json\r\nContent-Length: 1000\r\n\r\n")
-					for {
-						if _, err := io.WriteString(client, " "); err != nil {
-							return
-						}
-						time.Sleep(tc.pause)
-					}
-				}()
-				began := time.Now()
-				answer, _ := io.ReadAll(client) // until the server closes the connection
-				if took := time.Since(began); took < tc.least || took > tc.most {
-					t.Errorf("got the connection closed after %v, want %v to %v", took, tc.least, tc.most)
+	synctest.Test(t, func(t *testing.T) {
+		e := edge.New(edge.Options{})
+		client, server := net.Pipe()
+		s := &http.Server{Handler: e.Streamable(newServer(), nil)}
+		l := &oneConn{conn: server, done: make(chan struct{})}
+		served := make(chan struct{})
+		go func() { _ = s.Serve(l); close(served) }()
+		sender := make(chan struct{})
+		go func() {
+			defer close(sender)
+			_, _ = io.WriteString(client, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/"+
+				"json\r\nContent-Length: 1000\r\n\r\n")
+			for {
+				if _, err := io.WriteString(client, " "); err != nil {
+					return
 				}
-				if !strings.HasPrefix(string(answer), "HTTP/1.1 400") {
-					t.Errorf("got %q, want 400", answer)
-				}
-				client.Close()
-				<-sender
-				_ = s.Close()
-				<-served
-				if err := e.Stop(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
+				time.Sleep(5 * time.Second)
+			}
+		}()
+		began := time.Now()
+		answer, _ := io.ReadAll(client) // until the server closes the connection
+		if took := time.Since(began); took < 55*time.Second || took > 65*time.Second {
+			t.Errorf("got the connection closed after %v, want a minute", took)
+		}
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 400") {
+			t.Errorf("got %q, want 400", answer)
+		}
+		client.Close()
+		<-sender
+		_ = s.Close()
+		<-served
+		if err := e.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // oneConn is a listener of one connection.

@@ -9,7 +9,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
-	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
 // handshake is what a session has negotiated with its client.
@@ -21,8 +20,6 @@ type handshake struct {
 	client      inbound.ClientInfo
 	initialized bool            // on shared streams: the client has sent initialize
 	serving     <-chan struct{} // closed when initialize is served; nil without one
-	charged     int             // bytes of initialize charged to the owner of the session
-	over        bool            // the session has ended: charge nothing more
 }
 
 // agreed returns the negotiated version and the client's description.
@@ -32,51 +29,14 @@ func (h *handshake) agreed() (protocol.Version, inbound.ClientInfo) {
 	return h.version, h.client
 }
 
-// agree stores the result of an initialize of which the session stores size bytes. Only with again it replaces that of
-// an earlier one. ok is false if the owner of the session holds too much.
-func (s *session) agree(
-	version protocol.Version, client inbound.ClientInfo, size int, again bool,
-) (agreed, ok bool) {
-	h := &s.handshake
+// agree stores the result of an initialize. Only with again it replaces that of an earlier one.
+func (h *handshake) agree(version protocol.Version, client inbound.ClientInfo, again bool) (agreed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case h.initialized && !again:
-		return false, true
-	case !s.chargeLocked(size):
-		return false, false
-	}
-	h.version, h.client, h.initialized = version, client, true
-	return true, true
-}
-
-// charge charges the owner for the bytes that the session stores, in place of the previous ones. It reports false, and
-// changes nothing, if the owner holds too much. It leaves half of the owner's memory limit for messages.
-func (s *session) charge(size int) bool {
-	s.handshake.mu.Lock()
-	defer s.handshake.mu.Unlock()
-	return s.chargeLocked(size)
-}
-
-// endCharge releases the charge when the session has ended.
-func (s *session) endCharge() {
-	s.handshake.mu.Lock()
-	defer s.handshake.mu.Unlock()
-	s.chargeLocked(0)
-	s.handshake.over = true
-}
-
-func (s *session) chargeLocked(size int) bool {
-	budget, h := s.surface.edge.budget, &s.handshake
-	switch more := size - h.charged; {
-	case h.over:
-		return true
-	case more < 0:
-		budget.Release(s.owner.ID, -more)
-	case more > 0 && !budget.ReserveSpare(s.owner.ID, more):
+	if h.initialized && !again {
 		return false
 	}
-	h.charged = size
+	h.version, h.client, h.initialized = version, client, true
 	return true
 }
 
@@ -191,12 +151,12 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 		t.reply.unavailable(w, in.ID, e.noRoom(in.DeclaredVersion()))
 		return
 	case in.Method == "initialize":
-		client, err := inbound.ReadClientInfo(in.Params)
+		version, client, err := in.Initialize()
 		if err != nil {
 			t.reply.error(w, http.StatusBadRequest, in.ID, err)
 			return
 		}
-		record := newRecord(src, inbound.Negotiate(in.Params), client)
+		record := newRecord(src, version, client)
 		w.Header()["Mcp-Session-Id"] = []string{e.sessions.ids.Issue(&record, src.path)}
 	}
 	t.reply.message(w, http.StatusOK, t.unauthenticated(in))
@@ -208,19 +168,13 @@ func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inboun
 	case !in.IsRequest():
 		s.handshake.unserved.add(nil, true)
 	case in.Method == "initialize":
-		client, err := inbound.ReadClientInfo(in.Params)
+		version, client, err := in.Initialize()
 		if err != nil {
 			s.respond(output.Error(in.ID, err))
 			break
 		}
-		r := sessionid.Record{Version: inbound.Negotiate(in.Params), Client: client}
-		switch agreed, ok := s.agree(r.Version, client, client.Kept(in.Params), false); {
-		case !ok:
-			s.respond(output.Error(in.ID, t.edge.noRoom("")))
-			accepted(w)
-			return
-		case agreed:
-			s.handshake.unserved.add(r.Initialize(), false)
+		if s.handshake.agree(version, client, false) {
+			s.handshake.unserved.add(client.Initialize(version), false)
 		}
 		fallthrough
 	default:
@@ -237,7 +191,8 @@ func (f *surface) unauthenticated(in *inbound.Message) output.Message {
 	var body []byte
 	switch in.Method {
 	case "initialize":
-		body = append(append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(inbound.Negotiate(in.Params)))...),
+		version, _, _ := in.Initialize() // it has been read
+		body = append(append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(version))...),
 			`,"capabilities":{"tools":{"listChanged":true}},"serverInfo":`...)
 		body = append(append(body, info...), '}')
 	case "server/discover":

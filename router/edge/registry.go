@@ -35,15 +35,11 @@ type registry struct {
 // errNoSession is returned for an unknown id, and for one that the caller may not use.
 var errNoSession = errors.New("session not found")
 
-// open opens a session for the client at src, which is charged for the stored bytes of initialize. The error means
-// that there is no room.
+// open opens a session for the client at src. The error means that there is no room.
 func (r *registry) open(
-	f *surface, src source, version protocol.Version, client inbound.ClientInfo, kept int,
+	f *surface, src source, version protocol.Version, client inbound.ClientInfo,
 ) (*session, *jsonrpc.Error) {
 	s := f.newSession(src, version, client)
-	if !s.charge(kept) {
-		return nil, r.edge.noRoom(version)
-	}
 	if src.shared {
 		s.id = rand.Text()
 	} else {
@@ -53,7 +49,6 @@ func (r *registry) open(
 		s.record.Client = inbound.ClientInfo{}
 	}
 	if _, err := r.add(s); err != nil {
-		s.charge(0)
 		return nil, err
 	}
 	return s, nil
@@ -240,7 +235,7 @@ func (r *registry) revive(f *surface, src source, id string) (*session, error) {
 	}
 	s := f.newSession(src, record.Version, record.Client)
 	s.id, s.path = id, src.path
-	s.handshake.unserved.add(record.Initialize(), true)
+	s.handshake.unserved.add(record.Client.Initialize(record.Version), true)
 	s.own.StartAt(uint64(time.Now().UnixMilli()))
 	record.Client = inbound.ClientInfo{}
 	s.record = *record

@@ -74,20 +74,16 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message)
 }
 
 // initialize negotiates the version and opens a session if there is none.
-func (f *surface) initialize(s *session, src source, params []byte) (_ *session, opened bool, _ *jsonrpc.Error) {
-	client, err := inbound.ReadClientInfo(params)
+func (f *surface) initialize(s *session, src source, in *inbound.Message) (_ *session, opened bool, _ *jsonrpc.Error) {
+	version, client, err := in.Initialize()
 	if err != nil {
 		return nil, false, err
 	}
-	version := inbound.Negotiate(params)
-	kept := client.Kept(params)
 	if s == nil {
-		s, err = f.edge.sessions.open(f, src, version, client, kept)
+		s, err = f.edge.sessions.open(f, src, version, client)
 		return s, true, err
 	}
-	if _, ok := s.agree(version, client, kept, true); !ok {
-		return nil, false, f.edge.noRoom(version)
-	}
+	s.handshake.agree(version, client, true)
 	return s, false, nil
 }
 

@@ -177,7 +177,6 @@ func (s *session) release() {
 func (s *session) finish() {
 	s.surface.edge.life.spawn("ending a session", func() {
 		defer close(s.life.done)
-		defer s.endCharge()
 		s.own.End()
 		s.surface.handler.Ended(s.id)
 	})

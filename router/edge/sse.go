@@ -39,7 +39,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s, err := t.edge.sessions.open(&t.surface, src, protocol.V20241105, inbound.ClientInfo{}, 0)
+	s, err := t.edge.sessions.open(&t.surface, src, protocol.V20241105, inbound.ClientInfo{})
 	if err != nil {
 		t.reply.unavailable(w, "", err)
 		return
@@ -121,7 +121,7 @@ func accepted(w http.ResponseWriter) {
 
 func (t *sse) request(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
 	if in.Method == "initialize" {
-		if _, _, err := t.initialize(s, src, in.Params); err != nil {
+		if _, _, err := t.initialize(s, src, in); err != nil {
 			s.respond(output.Error(in.ID, err))
 			accepted(w)
 			return

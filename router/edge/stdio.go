@@ -29,7 +29,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 		surface: surface{edge: e, handler: h},
 		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
 	}
-	s, refused := e.sessions.open(&t.surface, t.src, protocol.V20251125, inbound.ClientInfo{}, 0)
+	s, refused := e.sessions.open(&t.surface, t.src, protocol.V20251125, inbound.ClientInfo{})
 	if refused != nil {
 		if e.life.stopping.Load() {
 			return ErrStopped
@@ -129,7 +129,7 @@ func (t *stdio) line(line []byte) {
 		err = inbound.CheckVersion(nil, &in, true)
 	}
 	if err == nil && in.Version == nil && in.Method == "initialize" && in.IsRequest() {
-		_, _, err = t.initialize(s, t.src, in.Params)
+		_, _, err = t.initialize(s, t.src, &in)
 	}
 	if err != nil {
 		t.reject(in.ID, err)

@@ -123,7 +123,7 @@ func statusOf(v protocol.Version) func(code int) int {
 
 // open serves initialize, which opens a session unless there is one.
 func (t *streamable) open(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message) {
-	s, opening, err := t.initialize(s, src, in.Params)
+	s, opening, err := t.initialize(s, src, in)
 	if err != nil {
 		status := http.StatusBadRequest
 		if err.Code == jsonrpc.CodeServer {

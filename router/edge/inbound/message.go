@@ -1,8 +1,8 @@
 // Package inbound reads what clients send to the router over HTTP and stdio.
 //
 // [ReadBody] reads a request body within limits of size, time and memory. [Parse] turns it into a [Message] and
-// removes the API key. [CheckHeader] and [CheckVersion] compare the message with its headers; [Negotiate] and
-// [ReadClientInfo] read initialize. Errors of type *jsonrpc.Error are sent to the client unchanged.
+// removes the API key. [CheckHeader] and [CheckVersion] compare the message with its headers; [Message.Initialize]
+// reads initialize. Errors of type *jsonrpc.Error are sent to the client unchanged.
 //
 // The functions are safe for concurrent use. A Message belongs to its reader; its slices share the memory of the
 // parsed bytes.
@@ -169,29 +169,75 @@ func (m *Message) TakesRequests() bool {
 	return false
 }
 
-// clientInfoBytes limits the params of initialize, which the session stores.
-const clientInfoBytes = 64 << 10
+// Limits of the params of initialize.
+const (
+	maxInitialize  = 64 << 10 // bytes accepted
+	keptInitialize = 8 << 10  // bytes kept whole; of larger params, the members of the client's description that fit
+)
 
-// ReadClientInfo copies the description of the client from the params of initialize.
-func ReadClientInfo(params []byte) (ClientInfo, *jsonrpc.Error) {
-	if len(params) > clientInfoBytes {
-		const kib = clientInfoBytes >> 10
-		return ClientInfo{}, InvalidParams("the params of initialize are larger than " + strconv.Itoa(kib) + " KiB")
+// Initialize reads the version to answer with and the client's description from m, which is initialize. It reduces
+// params that are too large to be kept.
+func (m *Message) Initialize() (protocol.Version, ClientInfo, *jsonrpc.Error) {
+	version := protocol.Negotiate(protocol.Version(jsonrpc.Text(jsonrpc.Get(m.Params, "protocolVersion"))))
+	if len(m.Params) > maxInitialize {
+		const kib = maxInitialize >> 10
+		return version, ClientInfo{}, InvalidParams("the params of initialize are larger than " + strconv.Itoa(kib) + " KiB")
 	}
-	caps, info := Object(jsonrpc.Get(params, "capabilities")), Object(jsonrpc.Get(params, "clientInfo"))
-	return ClientInfo{Capabilities: bytes.Clone(caps), Info: bytes.Clone(info)}, nil
+	c := ClientInfo{
+		Capabilities: bytes.Clone(Object(jsonrpc.Get(m.Params, "capabilities"))),
+		Info:         bytes.Clone(Object(jsonrpc.Get(m.Params, "clientInfo"))),
+	}
+	if len(m.Params) > keptInitialize {
+		c = c.Fit(keptInitialize)
+		m.Params = c.Initialize(version)
+		m.Raw = jsonrpc.Request(m.ID, m.Method, m.Params)
+	}
+	return version, c, nil
 }
 
-// smallClient is the size of initialize params that the session limit already accounts for.
-const smallClient = 4 << 10
+// Initialize returns the params of an initialize request of the client.
+func (c ClientInfo) Initialize(v protocol.Version) []byte {
+	params := append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(v))...)
+	params = append(append(params, `,"capabilities":`...), orElse(c.Capabilities, "{}")...)
+	params = append(append(params, `,"clientInfo":`...), orElse(c.Info, `{"name":"","version":""}`)...)
+	return append(params, '}')
+}
 
-// Kept returns the bytes that the session stores beyond smallClient if c was read from params: c itself, and the
-// params for servers.
-func (c ClientInfo) Kept(params []byte) int {
-	if len(params) <= smallClient {
-		return 0
+func orElse(raw []byte, other string) []byte {
+	if raw == nil {
+		return []byte(other)
 	}
-	return len(params) + len(c.Capabilities) + len(c.Info)
+	return raw
+}
+
+// Fit returns as many members of c as fit into room bytes, capabilities first.
+func (c ClientInfo) Fit(room int) ClientInfo {
+	caps := fitting(c.Capabilities, room)
+	return ClientInfo{Capabilities: caps, Info: fitting(c.Info, room-len(caps))}
+}
+
+// fitting removes members from an object until it fits into room bytes; nil if none fits.
+func fitting(raw []byte, room int) []byte {
+	var b bytes.Buffer
+	if Object(raw) == nil || json.Compact(&b, raw) != nil || room < len("{}") {
+		return nil
+	}
+	if b.Len() <= room {
+		return b.Bytes()
+	}
+	kept := []byte{'{'}
+	whole := b.Bytes()
+	jsonrpc.Members(whole, func(name []byte, value jsonrpc.Span) bool {
+		member := append(append([]byte(jsonrpc.StringID(string(name))), ':'), value.Of(whole)...)
+		if len(kept)+len(member)+len(",}") <= room {
+			if len(kept) > 1 {
+				kept = append(kept, ',')
+			}
+			kept = append(kept, member...)
+		}
+		return true
+	})
+	return append(kept, '}')
 }
 
 // Object returns raw if it is a JSON object; else nil.

@@ -9,11 +9,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
-// Negotiate returns the version of the response to initialize.
-func Negotiate(params []byte) protocol.Version {
-	return protocol.Negotiate(protocol.Version(jsonrpc.Text(jsonrpc.Get(params, "protocolVersion"))))
-}
-
 func mismatch(reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: "Header mismatch: " + reason}
 }

@@ -9,6 +9,8 @@
 package sessionid
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -17,18 +19,27 @@ import (
 	"path/filepath"
 )
 
-// IDs issues and opens session ids.
+// IDs issues and opens session ids: it encrypts records into ids and decrypts them. Ids cannot be made or read without
+// the key. At most 2^32 ids should be issued with one key.
 type IDs struct {
-	sealer     sealer
-	tombstones tombstones
+	aead cipher.AEAD
+	tombstones
 }
 
 // New returns IDs whose key is lost with the process.
 func New() *IDs {
 	var key [keyBytes]byte
-	_, _ = rand.Read(key[:])  // never fails
-	s, _ := newSealer(key[:]) // the key has the right length
-	return &IDs{sealer: s}
+	_, _ = rand.Read(key[:])   // never fails
+	aead, _ := newAEAD(key[:]) // the key has the right length
+	return &IDs{aead: aead}
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
 }
 
 // endedFolder is the folder of the tombstones in the state folder.
@@ -52,25 +63,10 @@ func (i *IDs) Keep(folder string) error {
 	if err != nil {
 		return err
 	}
-	s, err := newSealer(key)
-	if err != nil {
-		return err
-	}
-	i.sealer, i.tombstones.folder = s, ended
-	return nil
+	i.aead, err = newAEAD(key)
+	i.folder = ended
+	return err
 }
-
-// Issue returns a new id for a session with record r, valid on one path, and sets r.Tag.
-func (i *IDs) Issue(r *Record, path string) string { return i.sealer.seal(r, path) }
-
-// Open returns the record of an id that was issued for the path.
-func (i *IDs) Open(id, path string) (*Record, bool) { return i.sealer.open(id, path) }
-
-// End records that the client has ended the session of r. If it fails, only this process knows.
-func (i *IDs) End(r *Record) error { return i.tombstones.add(r) }
-
-// Ended reports whether the client has ended the session of r. If that is unknown, it returns true and an error.
-func (i *IDs) Ended(r *Record) (bool, error) { return i.tombstones.has(r) }
 
 const (
 	keyFile  = "session.key"

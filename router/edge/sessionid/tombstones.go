@@ -55,16 +55,16 @@ func (h *hour) add(caller, tag uint64) {
 	h.byCaller[caller]++
 }
 
-// has reports whether the session of r was ended.
-func (t *tombstones) has(r *Record) (bool, error) {
+// Ended reports whether the client has ended the session of r. If that is unknown, it returns true and an error.
+func (t *tombstones) Ended(r *Record) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h, err := t.hour(r)
 	return err != nil || h.ended[r.Tag] || h.full(owner(r)), err
 }
 
-// add records that the client has ended the session of r. If it fails, only this process knows.
-func (t *tombstones) add(r *Record) error {
+// End records that the client has ended the session of r. If it fails, only this process knows.
+func (t *tombstones) End(r *Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h, err := t.hour(r)

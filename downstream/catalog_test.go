@@ -337,7 +337,7 @@ func TestChangesMakeListsVoid(t *testing.T) {
 		s := newServer()
 		s.caps = `{"tools":{"listChanged":true}}`
 		n := 0 // read only while the server is quiet
-		s.list = func(s *server, _ jsonrpc.Message) (string, string) {
+		s.list = func(s *server, _ mcptest.Message) (string, string) {
 			n++
 			before := fmt.Sprintf(`{"tools":[%s]}`, tool(fmt.Sprintf("v%d", n)))
 			if n == 2 { // it changes once the list has been made
@@ -369,32 +369,32 @@ func TestChangesMakeListsVoid(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	page := func(m jsonrpc.Message) string { return jsonrpc.Text(jsonrpc.Get(m.Params, "cursor")) }
+	page := func(m mcptest.Message) string { return jsonrpc.Text(jsonrpc.Get(m.Params, "cursor")) }
 	for _, tc := range []struct {
 		name  string
-		list  func(*server, jsonrpc.Message) (string, string)
+		list  func(*server, mcptest.Message) (string, string)
 		want  int
 		error string
 	}{
-		{"three pages", func(_ *server, m jsonrpc.Message) (string, string) {
+		{"three pages", func(_ *server, m mcptest.Message) (string, string) {
 			next := map[string]string{"": `,"nextCursor":"\"1"`, `"1`: `,"nextCursor":"2"`, "2": ""}[page(m)]
 			return fmt.Sprintf(`{"prompts":[{"name":%q},{"name":"x"}]%s}`, page(m), next), ""
 		}, 6, ""},
-		{"repeated cursor", func(*server, jsonrpc.Message) (string, string) { return `{"prompts":[{}],"nextCursor":"1"}`, "" }, 0, "repeats a cursor"},
-		{"endless", func(_ *server, m jsonrpc.Message) (string, string) {
+		{"repeated cursor", func(*server, mcptest.Message) (string, string) { return `{"prompts":[{}],"nextCursor":"1"}`, "" }, 0, "repeats a cursor"},
+		{"endless", func(_ *server, m mcptest.Message) (string, string) {
 			return `{"prompts":[],"nextCursor":"` + page(m) + `x"}`, ""
 		}, 0, "pages"},
-		{"unknown method", func(*server, jsonrpc.Message) (string, string) { return "", `{"code":-32601,"message":"no"}` }, -1, ""},
-		{"unknown in the middle", func(_ *server, m jsonrpc.Message) (string, string) {
+		{"unknown method", func(*server, mcptest.Message) (string, string) { return "", `{"code":-32601,"message":"no"}` }, -1, ""},
+		{"unknown in the middle", func(_ *server, m mcptest.Message) (string, string) {
 			if page(m) == "" {
 				return `{"prompts":[{}],"nextCursor":"1"}`, ""
 			}
 			return "", `{"code":-32601,"message":"no more"}`
 		}, 0, "no more"},
-		{"refused", func(*server, jsonrpc.Message) (string, string) { return "", `{"code":-32603,"message":"broken"}` }, 0, "broken"},
-		{"empty", func(*server, jsonrpc.Message) (string, string) { return `{"prompts":[]}`, "" }, 0, ""},
-		{"no list at all", func(*server, jsonrpc.Message) (string, string) { return `{}`, "" }, 0, ""},
-		{"silence", func(*server, jsonrpc.Message) (string, string) { return "", "" }, 0, "longer than"},
+		{"refused", func(*server, mcptest.Message) (string, string) { return "", `{"code":-32603,"message":"broken"}` }, 0, "broken"},
+		{"empty", func(*server, mcptest.Message) (string, string) { return `{"prompts":[]}`, "" }, 0, ""},
+		{"no list at all", func(*server, mcptest.Message) (string, string) { return `{}`, "" }, 0, ""},
+		{"silence", func(*server, mcptest.Message) (string, string) { return "", "" }, 0, "longer than"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -427,7 +427,7 @@ func TestOvertakenListIsNotTheLast(t *testing.T) {
 		s.caps = `{"tools":{"listChanged":true}}`
 		late := make(chan struct{})
 		var n atomic.Int64
-		s.list = func(*server, jsonrpc.Message) (string, string) {
+		s.list = func(*server, mcptest.Message) (string, string) {
 			if n.Add(1) == 1 {
 				<-late
 				return `{"tools":[` + tool("old") + `]}`, ""

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // growing is a server that promises to announce changes of its tools, and does not.
@@ -18,7 +18,7 @@ func growing() (s *server, add func(tool string)) {
 	s.caps = `{"tools":{"listChanged":true}}`
 	var mu sync.Mutex
 	tools := tool("first")
-	s.list = func(*server, jsonrpc.Message) (string, string) {
+	s.list = func(*server, mcptest.Message) (string, string) {
 		mu.Lock()
 		defer mu.Unlock()
 		return `{"tools":[` + tools + `]}`, ""
@@ -110,7 +110,7 @@ func TestCatalog_AfterSlowList(t *testing.T) {
 		s := newServer()
 		var takes atomic.Int64
 		takes.Store(int64(8 * time.Second))
-		s.list = func(*server, jsonrpc.Message) (string, string) {
+		s.list = func(*server, mcptest.Message) (string, string) {
 			time.Sleep(time.Duration(takes.Load()))
 			return `{"tools":[` + tool("first") + `]}`, ""
 		}

@@ -134,9 +134,7 @@ func TestLostSessionLeavesCallsInFlight(t *testing.T) {
 		first <- err
 	}()
 	mcptest.Eventually(t, "the first call is at the server", func() bool { return w.count("tools/call") == 1 })
-	w.mu.Lock()
-	w.sessions = map[string]bool{}
-	w.mu.Unlock()
+	w.Forget()
 	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
 		t.Errorf("a call after the session was lost: %v", err)
 	}

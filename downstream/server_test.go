@@ -1,7 +1,6 @@
 package downstream_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -27,6 +26,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // TestMain lets the test binary be the child process of stdio tests.
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		if file := os.Getenv("DOWNSTREAM_TEST_WAIT"); file != "" {
 			waitFor(file)
 		}
-		newServer().stream(os.Stdin, os.Stdout)
+		newServer().ServeLines(os.Stdin, os.Stdout)
 	}
 }
 
@@ -66,30 +66,39 @@ func child(name, mode string) downstream.ServerConfig {
 
 // server is a scripted MCP server on any transport. What its tools do is in their names.
 type server struct {
-	caps  string   // capabilities
-	tools []string // raw definitions
-	list  func(s *server, m jsonrpc.Message) (result, err string)
-	ping  func(reply func(result, err string)) // nil answers
-	dial  func(ctx context.Context) error      // before a pipe is opened; may be nil
-	hello func() string                        // answers initialize unless it returns nothing; may be nil
-
-	modern bool // refuses the handshake and speaks 2026-07-28
-
-	gate chan struct{} // what "wait" waits for
+	mcptest.Server
+	caps   string   // capabilities
+	tools  []string // raw definitions
+	list   func(s *server, m mcptest.Message) (result, err string)
+	ping   func(reply func(result, err string)) // nil answers
+	dial   func(ctx context.Context) error      // before a pipe is opened; may be nil
+	hello  func() string                        // answers initialize unless it returns nothing; may be nil
+	modern bool                                 // refuses the handshake and speaks 2026-07-28
+	gate   chan struct{}                        // what "wait" waits for
 
 	mu       sync.Mutex
-	received []jsonrpc.Message // all, in order
+	received []mcptest.Message
 	dials    int
-	live     map[*peer]bool
-	answers  map[string]chan jsonrpc.Message
-	asked    int
+	live     map[*connection]bool
+	answers  map[string]chan mcptest.Message
+}
+
+// connection is a pipe to the server, or a request over HTTP, which has no Writer.
+type connection struct {
+	io.Writer
+	close func()
 }
 
 func newServer(tools ...string) *server {
 	if len(tools) == 0 {
 		tools = []string{tool("echo")}
 	}
-	return &server{caps: `{"tools":{}}`, tools: tools, gate: make(chan struct{}), live: map[*peer]bool{}, answers: map[string]chan jsonrpc.Message{}}
+	s := &server{
+		caps: `{"tools":{}}`, tools: tools, gate: make(chan struct{}),
+		live: map[*connection]bool{}, answers: map[string]chan mcptest.Message{},
+	}
+	s.OnMessage = s.handle
+	return s
 }
 
 // tool is a plain definition; more is added to it, such as annotations.
@@ -99,21 +108,18 @@ func tool(name string, more ...string) string {
 
 const readOnly = `,"annotations":{"readOnlyHint":true}`
 
-// peer is one connection or stream of the server.
-type peer struct {
-	send  func([]byte) error
-	close func()
-}
+func (s *server) count(method string) int { return len(s.params(method)) }
 
-func (s *server) count(method string) (n int) {
+// params are those of the received messages of a method, in order.
+func (s *server) params(method string) (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.received {
 		if m.Method == method {
-			n++
+			all = append(all, string(m.Params))
 		}
 	}
-	return n
+	return all
 }
 
 // connections returns how often the server was dialled.
@@ -130,38 +136,41 @@ func (s *server) open() int {
 	return len(s.live)
 }
 
-// params are those of the received messages of a method, in order.
-func (s *server) params(method string) (all []string) {
+// track counts a connection until forget.
+func (s *server) track(c *connection) (forget func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.received {
-		if m.Method == method {
-			all = append(all, string(m.Params))
-		}
+	s.live[c] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.live, c)
 	}
-	return all
 }
 
 // cut ends all connections.
 func (s *server) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p := range s.live {
-		p.close()
+	for c := range s.live {
+		c.close()
 	}
 }
 
-// say sends a notification on every connection.
+// say sends a notification on every pipe and every standalone stream.
 func (s *server) say(message string) {
 	s.mu.Lock()
-	var peers []*peer
-	for p := range s.live {
-		peers = append(peers, p)
+	var pipes []*connection
+	for c := range s.live {
+		if c.Writer != nil {
+			pipes = append(pipes, c)
+		}
 	}
 	s.mu.Unlock()
-	for _, p := range peers {
-		p.send([]byte(message))
+	for _, c := range pipes {
+		_, _ = io.WriteString(c, message+"\n")
 	}
+	s.Notify(message)
 }
 
 // embedded opens pipes to the server.
@@ -175,78 +184,27 @@ func (s *server) embedded(ctx context.Context) (io.ReadWriteCloser, error) {
 		}
 	}
 	ours, theirs := net.Pipe()
+	forget := s.track(&connection{theirs, func() { theirs.Close() }})
 	go func() {
 		defer theirs.Close()
-		s.stream(theirs, theirs)
+		defer forget()
+		s.ServeLines(theirs, theirs)
 	}()
 	return ours, nil
 }
 
-// stream speaks newline-delimited messages until in ends; requests are handled at the same time.
-func (s *server) stream(in io.Reader, out io.Writer) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	var mu sync.Mutex
-	p := &peer{send: func(b []byte) error {
-		mu.Lock()
-		defer mu.Unlock()
-		_, err := out.Write(append(bytes.Clone(b), '\n'))
-		return err
-	}, close: func() {
-		if c, ok := in.(io.Closer); ok {
-			c.Close()
-		}
-	}}
-	s.mu.Lock()
-	s.live[p] = true
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.live, p)
-		s.mu.Unlock()
-	}()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		m, bad := jsonrpc.Parse(line)
-		if bad != nil {
-			continue
-		}
-		s.note(m)
-		if m.IsRequest() {
-			wg.Go(func() { s.handle(ctx, m, p) })
-		}
-	}
-}
-
-func (s *server) note(m jsonrpc.Message) {
-	s.mu.Lock()
-	s.received = append(s.received, m)
-	waiting := s.answers[string(m.ID)]
-	s.mu.Unlock()
-	if m.IsResponse() && waiting != nil {
-		waiting <- m
-	}
-}
-
 // ask sends a request to the client and waits for the answer.
-func (s *server) ask(ctx context.Context, p *peer, method string) string {
+func (s *server) ask(ctx context.Context, send func(string), method string) string {
+	ch := make(chan mcptest.Message, 1)
 	s.mu.Lock()
-	s.asked++
-	id := jsonrpc.StringID("q" + strconv.Itoa(s.asked))
-	ch := make(chan jsonrpc.Message, 1)
-	s.answers[string(id)] = ch
+	id := fmt.Sprintf(`"q%d"`, len(s.answers))
+	s.answers[id] = ch
 	s.mu.Unlock()
-	p.send(jsonrpc.Request(id, method, nil))
+	send(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `"}`)
 	select {
 	case m := <-ch:
-		if m.Err != nil {
-			return "error " + string(jsonrpc.Get(m.Err, "code"))
+		if m.Error != nil {
+			return "error " + string(jsonrpc.Get(m.Error, "code"))
 		}
 		return string(m.Result)
 	case <-ctx.Done():
@@ -254,41 +212,50 @@ func (s *server) ask(ctx context.Context, p *peer, method string) string {
 	}
 }
 
-func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
+// handle is the OnMessage of the server.
+func (s *server) handle(ctx context.Context, m mcptest.Message, send func(raw string)) bool {
+	s.mu.Lock()
+	s.received = append(s.received, m)
+	waiting := s.answers[string(m.ID)]
+	s.mu.Unlock()
+	switch {
+	case m.Method == "" && waiting != nil:
+		waiting <- m
+	case m.Method != "" && m.ID != nil:
+		s.answer(ctx, m, send)
+	}
+	return true
+}
+
+func (s *server) answer(ctx context.Context, m mcptest.Message, send func(raw string)) {
 	reply := func(result, err string) {
 		if err != "" {
-			p.send(jsonrpc.RawError(m.ID, []byte(err)))
+			send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":` + err + `}`)
 		} else if result != "" {
-			p.send(jsonrpc.Result(m.ID, []byte(result)))
+			send(m.Response(result))
 		}
-	}
-	text := func(format string, args ...any) {
-		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, jsonrpc.StringID(fmt.Sprintf(format, args...))), "")
 	}
 	switch m.Method {
 	case "server/discover":
 		reply(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+s.caps+`}`, "")
-		return
 	case "initialize":
-		if s.modern {
-			reply("", `{"code":-32602,"message":"no handshake here"}`)
-			return
-		}
+		result := `{"protocolVersion":"2025-11-25","capabilities":` + s.caps + `,"serverInfo":{"name":"scripted","version":"1"}}`
 		if s.hello != nil {
-			if result := s.hello(); result != "" {
-				reply(result, "")
-				return
+			if own := s.hello(); own != "" {
+				result = own
 			}
 		}
-		reply(`{"protocolVersion":"2025-11-25","capabilities":`+s.caps+`,"serverInfo":{"name":"scripted","version":"1"}}`, "")
-		return
+		if s.modern {
+			reply("", `{"code":-32602,"message":"no handshake here"}`)
+		} else {
+			reply(result, "")
+		}
 	case "ping":
 		if s.ping != nil {
 			s.ping(reply)
 		} else {
 			reply("{}", "")
 		}
-		return
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 		if s.list != nil {
 			reply(s.list(s, m))
@@ -300,11 +267,23 @@ func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
 		} else {
 			reply("", `{"code":-32601,"message":"Method not found"}`)
 		}
-		return
+	default:
+		s.call(ctx, m, send, reply)
+	}
+}
+
+// call does what the name of a tool says.
+func (s *server) call(ctx context.Context, m mcptest.Message, send func(string), reply func(result, err string)) {
+	text := func(format string, args ...any) {
+		reply(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, jsonrpc.StringID(fmt.Sprintf(format, args...))), "")
 	}
 	token := jsonrpc.Get(m.Params, "_meta", "progressToken")
 	progress := func(i int) {
-		p.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":10,"message":"m%d"}}`, token, i, i))
+		send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":10,"message":"m%d"}}`, token, i, i))
+	}
+	number := func(argument string) int {
+		n, _ := strconv.Atoi(string(jsonrpc.Get(m.Params, "arguments", argument)))
+		return n
 	}
 	switch name := jsonrpc.Text(jsonrpc.Get(m.Params, "name")); name {
 	case "progress":
@@ -313,8 +292,7 @@ func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
 		}
 		text("done")
 	case "slow": // progress every 20 s for as long as is asked
-		rounds, _ := strconv.Atoi(string(jsonrpc.Get(m.Params, "arguments", "rounds")))
-		for i := range rounds {
+		for i := range number("rounds") {
 			select {
 			case <-time.After(20 * time.Second):
 				progress(i)
@@ -324,11 +302,12 @@ func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
 		}
 		text("done")
 	case "hang":
+		<-ctx.Done()
 	case "wait": // for the test
 		<-s.gate
 		text("done")
 	case "die":
-		if p.close(); os.Getenv("DOWNSTREAM_TEST_CHILD") != "" {
+		if s.cut(); os.Getenv("DOWNSTREAM_TEST_CHILD") != "" {
 			os.Exit(3)
 		}
 	case "pid":
@@ -341,10 +320,9 @@ func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
 		}
 		text("%d", cmd.Process.Pid)
 	case "ask":
-		times, _ := strconv.Atoi(string(jsonrpc.Get(m.Params, "arguments", "times")))
-		answer := s.ask(ctx, p, "sampling/createMessage")
-		for range times - 1 {
-			answer = s.ask(ctx, p, "sampling/createMessage")
+		answer := s.ask(ctx, send, "sampling/createMessage")
+		for range number("times") - 1 {
+			answer = s.ask(ctx, send, "sampling/createMessage")
 		}
 		text("%s", answer)
 	case "form", "form then die": // asks for input, and then again if the user declines
@@ -354,7 +332,7 @@ func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
 		case name == "form":
 			text("got %s", jsonrpc.Get(m.Params, "inputResponses", "a"))
 		default:
-			p.close()
+			s.cut()
 		}
 	case "fail":
 		reply(`{"isError":true,"content":[{"type":"text","text":"no luck"}]}`, "")
@@ -362,26 +340,18 @@ func (s *server) handle(ctx context.Context, m jsonrpc.Message, p *peer) {
 		reply("", `{"code":-32050,"message":"refused","data":{"n":9007199254740993}}`)
 	case "raw":
 		reply(string(jsonrpc.Get(m.Params, "result")), "")
-	case "nonsense":
-		reply(`[1]`, "")
 	default:
-		arguments := string(jsonrpc.Get(m.Params, "arguments"))
-		if arguments == "" {
-			arguments = "{}"
-		}
-		reply(`{"content":[],"structuredContent":`+arguments+`}`, "")
+		reply(`{"content":[],"structuredContent":{}}`, "")
 	}
 }
 
-// web serves streamable HTTP with sessions that a restart forgets.
+// web serves streamable HTTP at /mcp and HTTP+SSE at /sse.
 type web struct {
 	*server
 	url      string
 	shut     func()           // closes the port and all connections
 	answers  http.HandlerFunc // instead of all this, if set
 	mu       sync.Mutex
-	sessions map[string]bool
-	last     int
 	requests []*http.Request
 	stream   bool                // has the standalone stream
 	opened   atomic.Int64        // standalone streams that restart cuts
@@ -390,7 +360,7 @@ type web struct {
 }
 
 func serveHTTP(t *testing.T, s *server) *web {
-	w := &web{server: s, sessions: map[string]bool{}, lost: http.StatusNotFound}
+	w := &web{server: s, lost: http.StatusNotFound}
 	srv := httptest.NewServer(w)
 	w.url = srv.URL + "/mcp"
 	w.shut = sync.OnceFunc(func() { s.cut(); srv.CloseClientConnections(); srv.Close() })
@@ -402,11 +372,16 @@ func (w *web) config(name string) downstream.ServerConfig {
 	return downstream.ServerConfig{Name: name, Type: downstream.TransportHTTP, URL: w.url}
 }
 
+// serveSSE serves HTTP+SSE of 2024-11-05.
+func serveSSE(t *testing.T, s *server) downstream.ServerConfig {
+	c := serveHTTP(t, s).config("sse")
+	c.Type, c.URL = downstream.TransportSSE, strings.TrimSuffix(c.URL, "mcp")+"sse"
+	return c
+}
+
 // restart forgets all sessions and cuts the open streams.
 func (w *web) restart() {
-	w.mu.Lock()
-	w.sessions = map[string]bool{}
-	w.mu.Unlock()
+	w.Forget()
 	w.cut()
 }
 
@@ -423,144 +398,46 @@ func (w *web) seen(method string) (all []*http.Request) {
 }
 
 func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	m, _ := jsonrpc.Parse(body)
+	body, _ := io.ReadAll(r.Body) // from then on the context of r ends with the connection
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	w.mu.Lock()
-	instead := w.answers
+	instead, hook := w.answers, w.hook
 	w.requests = append(w.requests, r)
-	id := r.Header.Get("Mcp-Session-Id")
-	known := w.sessions[id]
-	if m.Method == "initialize" {
-		w.last++
-		id = "session-" + strconv.Itoa(w.last)
-		w.sessions[id], known = true, true
-	}
-	if r.Method == http.MethodDelete {
-		delete(w.sessions, id)
-	}
-	hook := w.hook
 	w.mu.Unlock()
 	if hook != nil {
 		hook(r)
 	}
+	get := r.Method == http.MethodGet && r.URL.Path == "/mcp"
 	switch {
 	case instead != nil:
-		r.Body = io.NopCloser(bytes.NewReader(body))
 		instead(rw, r)
 		return
-	case !known:
-		rw.WriteHeader(w.lost)
-		return
-	case r.Method == http.MethodGet && !w.stream:
+	case get && !w.stream:
 		rw.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	case r.Method == http.MethodDelete:
-		return
-	case r.Method == http.MethodPost && !m.IsRequest():
-		w.note(m)
-		rw.WriteHeader(http.StatusAccepted)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	rw.Header().Set("Content-Type", "text/event-stream")
-	rw.Header().Set("Mcp-Session-Id", id)
-	rw.WriteHeader(http.StatusOK)
-	rw.(http.Flusher).Flush()
-	var mu sync.Mutex
-	over := false
-	p := &peer{send: func(b []byte) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if over {
-			return io.ErrClosedPipe
-		}
-		_, err := fmt.Fprintf(rw, "event: message\ndata: %s\n\n", b)
-		rw.(http.Flusher).Flush()
-		return err
-	}, close: cancel}
-	w.server.mu.Lock()
-	w.live[p] = true
-	w.server.mu.Unlock()
-	defer func() {
-		w.server.mu.Lock()
-		delete(w.live, p)
-		w.server.mu.Unlock()
-		mu.Lock()
-		over = true
-		mu.Unlock()
-	}()
-	if r.Method == http.MethodGet {
+	defer w.track(&connection{close: cancel})()
+	if get {
 		w.opened.Add(1)
-		<-ctx.Done()
-		return
 	}
-	w.note(m)
-	w.handle(ctx, m, p)
-	switch jsonrpc.Text(jsonrpc.Get(m.Params, "name")) {
-	case "hang", "die":
-		<-ctx.Done()
-	}
+	w.Server.ServeHTTP(&lostWriter{rw, w.lost}, r.WithContext(ctx))
 }
 
-// serveSSE serves HTTP+SSE of 2024-11-05.
-func serveSSE(t *testing.T, s *server) downstream.ServerConfig {
-	var mu sync.Mutex
-	peers := map[string]*peer{}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /sse", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		out := make(chan []byte, 1000)
-		p := &peer{send: func(b []byte) error { out <- b; return nil }, close: cancel}
-		mu.Lock()
-		id := strconv.Itoa(len(peers) + 1)
-		peers[id] = p
-		mu.Unlock()
-		s.mu.Lock()
-		s.live[p] = true
-		s.mu.Unlock()
-		defer func() {
-			mu.Lock()
-			peers[id] = nil
-			mu.Unlock()
-			s.mu.Lock()
-			delete(s.live, p)
-			s.mu.Unlock()
-		}()
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "event: endpoint\ndata: /messages/?session_id=%s\n\n", id)
-		w.(http.Flusher).Flush()
-		for {
-			select {
-			case b := <-out:
-				fmt.Fprintf(w, "event: message\ndata: %s\n\n", b)
-				w.(http.Flusher).Flush()
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	var wg sync.WaitGroup
-	mux.HandleFunc("POST /messages/", func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		mu.Lock()
-		p := peers[r.URL.Query().Get("session_id")]
-		mu.Unlock()
-		if p == nil {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		m, _ := jsonrpc.Parse(body)
-		s.note(m)
-		w.WriteHeader(http.StatusAccepted)
-		if m.IsRequest() {
-			wg.Go(func() { s.handle(context.Background(), m, p) })
-		}
-	})
-	srv := httptest.NewServer(mux)
-	t.Cleanup(func() { s.cut(); srv.CloseClientConnections(); srv.Close(); wg.Wait() })
-	return downstream.ServerConfig{Name: "sse", Type: downstream.TransportSSE, URL: srv.URL + "/sse"}
+// lostWriter answers for an unknown session with another status.
+type lostWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *lostWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *lostWriter) WriteHeader(status int) {
+	if status == http.StatusNotFound {
+		status = w.status
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // pipes configures servers in this process, in order.

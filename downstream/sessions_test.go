@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -207,7 +206,7 @@ func TestListsOfClientsAreKept(t *testing.T) {
 func TestListsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		s.list = func(*server, jsonrpc.Message) (string, string) {
+		s.list = func(*server, mcptest.Message) (string, string) {
 			time.Sleep(time.Second)
 			return `{"tools":[` + tool("x") + `]}`, ""
 		}

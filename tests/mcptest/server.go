@@ -107,12 +107,19 @@ type Server struct {
 // SetTools replaces the list of tools by a raw JSON array and announces that.
 func (s *Server) SetTools(raw string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.tools = raw
+	s.mu.Unlock()
+	s.Notify(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+}
+
+// Notify sends a raw notification on the stream of each session over streamable HTTP, unless many wait there.
+func (s *Server) Notify(raw string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, out := range s.sessions {
 		select {
-		case out <- `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`:
-		default: // one that is not read says the same
+		case out <- raw:
+		default: // nobody reads
 		}
 	}
 }

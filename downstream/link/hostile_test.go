@@ -394,7 +394,7 @@ func TestSSEStatus(t *testing.T) {
 		413: {Reason: reason.TooLarge}, 429: {Reason: reason.Overloaded, Delivered: true, After: 7 * time.Second}, 500: {Reason: reason.Unavailable, Delivered: true},
 		503: {Reason: reason.Unavailable, Delivered: true, After: 7 * time.Second}, 307: {Reason: reason.Protocol},
 	} {
-		fine := newScript().sse(t)
+		fine := newScript()
 		var bad atomic.Bool
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && bad.Load() {

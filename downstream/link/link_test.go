@@ -1,9 +1,9 @@
 package link_test
 
 import (
-	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,106 +45,89 @@ func TestMain(m *testing.M) {
 func child() {
 	fmt.Println("starting up, this is no JSON")
 	fmt.Fprintln(os.Stderr, "last words")
-	newScript().serve(os.Stdin, os.Stdout)
+	newScript().ServeLines(os.Stdin, os.Stdout)
 	if os.Getenv("LINK_TEST_CHILD") == "stubborn" {
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Minute)
 	}
 }
 
-// script is a server that does what the names of its tools say.
+// script is a server that does what the names of its tools say. As an http.Handler it serves HTTP+SSE at /sse.
 type script struct {
+	mcptest.Server
 	version   string // 2025-11-25 if it is empty
 	mu        sync.Mutex
 	received  []string // notifications and responses, raw
 	cancelled chan string
 }
 
-func newScript() *script { return &script{cancelled: make(chan string, 16)} }
-
-func (s *script) note(m *jsonrpc.Message) {
-	s.mu.Lock()
-	s.received = append(s.received, string(m.Raw))
-	s.mu.Unlock()
-	if m.Method == "notifications/cancelled" {
-		s.cancelled <- string(m.Params)
-	}
+func newScript() *script {
+	s := &script{cancelled: make(chan string, 16)}
+	s.OnMessage = s.handle
+	return s
 }
 
 func (s *script) got(part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, raw := range s.received {
-		if strings.Contains(raw, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.received, func(raw string) bool { return strings.Contains(raw, part) })
 }
 
 // handle answers one message by any number of messages.
-func (s *script) handle(m jsonrpc.Message, send func([]byte)) {
-	if !m.IsRequest() {
-		s.note(&m)
-		return
+func (s *script) handle(_ context.Context, m mcptest.Message, send func(raw string)) bool {
+	if m.ID == nil || m.Method == "" {
+		s.mu.Lock()
+		s.received = append(s.received, m.Raw)
+		s.mu.Unlock()
+		if m.Method == "notifications/cancelled" {
+			s.cancelled <- string(m.Params)
+		}
+		return true
 	}
 	token := jsonrpc.Get(m.Params, "_meta", "progressToken")
+	progress := func(i int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"x":9007199254740993}}`, token, i)
+	}
+	response := func(members string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s%s}`, m.ID, members) }
 	switch name := jsonrpc.Text(jsonrpc.Get(m.Params, "name")); {
 	case m.Method == "initialize":
-		version := jsonrpc.StringID(cmp.Or(s.version, "2025-11-25"))
-		send(jsonrpc.Result(m.ID, []byte(`{"protocolVersion":`+version+`,"capabilities":{},"serverInfo":{"name":"script","version":"1"}}`)))
+		send(m.Response(`{"protocolVersion":"` + cmp.Or(s.version, "2025-11-25") + `","capabilities":{},"serverInfo":{"name":"script","version":"1"}}`))
 	case m.Method == "ping":
-		send(jsonrpc.Result(m.ID, []byte("{}")))
+		send(m.Response("{}"))
 	case name == "progress":
 		for i := range 100 {
-			send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"x":9007199254740993}}`, token, i))
+			send(progress(i))
 		}
-		send(jsonrpc.Result(m.ID, []byte(`{"content":[]}`)))
+		send(m.Response(`{"content":[]}`))
 	case name == "ask":
 		// A request of ours with the very id of the call must not be taken for its answer.
-		send(jsonrpc.Request(m.ID, "ping", nil))
-		send(jsonrpc.Request(jsonrpc.StringID("q"), "roots/list", nil))
-		send(jsonrpc.Notification("notifications/message", []byte(`{"level":"info"}`)))
-		send(jsonrpc.Result(m.ID, []byte(`{"asked":true}`)))
+		send(response(`,"method":"ping"`))
+		send(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+		send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}`)
+		send(m.Response(`{"asked":true}`))
 	case name == "batch":
-		progress := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, token)
-		send(slices.Concat([]byte("["), progress, []byte(", 7, "), jsonrpc.Result(m.ID, m.Params), []byte(","), jsonrpc.Notification("notifications/after", nil), []byte("]")))
+		send("[" + progress(1) + ", 7, " + m.Response(string(m.Params)) + `,{"jsonrpc":"2.0","method":"notifications/after"}]`)
 	case name == "latin-1":
-		send(jsonrpc.Result(m.ID, []byte("\"caf\xe9\"")))
+		send(m.Response("\"caf\xe9\""))
 	case name == "both":
-		send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{},"error":{}}`, m.ID))
+		send(response(`,"result":{},"error":{}`))
 	case name == "neither":
-		send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s}`, m.ID))
+		send(response(""))
 	case name == "hang":
 	case name == "env":
-		send(jsonrpc.Result(m.ID, []byte(jsonrpc.StringID(strings.Join(os.Environ(), "\n")))))
+		send(m.Response(string(jsonrpc.StringID(strings.Join(os.Environ(), "\n")))))
 	case name == "pid":
-		send(jsonrpc.Result(m.ID, fmt.Appendf(nil, "%d", os.Getpid())))
+		send(m.Response(strconv.Itoa(os.Getpid())))
 	case name == "big":
-		send(jsonrpc.Result(m.ID, []byte(`"`+strings.Repeat("x", 200_000)+`"`)))
+		send(m.Response(`"` + strings.Repeat("x", 200_000) + `"`))
 	case name == "fail":
-		send(jsonrpc.RawError(m.ID, []byte(`{"code":-32050,"message":"no","data":{"n":9007199254740993}}`)))
+		send(response(`,"error":{"code":-32050,"message":"no","data":{"n":9007199254740993}}`))
 	case name == "mute":
 		os.Stdout.Close()
-	case name == "exit":
-		os.Exit(3)
 	default:
-		send(jsonrpc.Result(m.ID, m.Params)) // echo
+		send(m.Response(string(m.Params))) // echo
 	}
-}
-
-// serve speaks newline-delimited messages.
-func (s *script) serve(in io.Reader, out io.Writer) {
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		if m, bad := jsonrpc.Parse(line); bad == nil {
-			s.handle(m, func(b []byte) { out.Write(append(b, '\n')) })
-		}
-	}
+	return true
 }
 
 // http serves streamable HTTP; every answer is a stream.
@@ -153,55 +137,20 @@ func (s *script) http() http.Handler {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
-		body, _ := io.ReadAll(r.Body)
-		m, _ := jsonrpc.Parse(body)
-		if !m.IsRequest() {
+		var m mcptest.Message
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.ID == nil || m.Method == "" {
 			w.WriteHeader(http.StatusAccepted)
-			s.handle(m, nil)
+			s.handle(r.Context(), m, nil)
 			return
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("Mcp-Session-Id", "the-session")
-		io.WriteString(w, ": hello\r\n\r\nid: 1\nretry: 10\ndata:\n\n")
-		s.handle(m, func(b []byte) {
-			fmt.Fprintf(w, "event: message\ndata: %s\n\n", b)
-			w.(http.Flusher).Flush()
-		})
-		if jsonrpc.Text(jsonrpc.Get(m.Params, "name")) == "hang" {
-			w.(http.Flusher).Flush()
+		mcptest.BeginEvents(w)
+		_, _ = io.WriteString(w, ": hello\r\n\r\nid: 1\nretry: 10\ndata:\n\n")
+		s.handle(r.Context(), m, func(raw string) { mcptest.WriteEvent(w, raw) })
+		if m.Call().Name == "hang" {
 			<-r.Context().Done()
 		}
 	})
-}
-
-// sse serves HTTP+SSE of 2024-11-05.
-func (s *script) sse(t *testing.T) http.Handler {
-	out := make(chan []byte, 1000)
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /sse", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, "event: endpoint\ndata: /messages/?session_id=1\n\n")
-		w.(http.Flusher).Flush()
-		for {
-			select {
-			case b := <-out:
-				fmt.Fprintf(w, "event: message\ndata: %s\n\n", b)
-				w.(http.Flusher).Flush()
-			case <-r.Context().Done():
-				return
-			}
-		}
-	})
-	mux.HandleFunc("POST /messages/", func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		w.WriteHeader(http.StatusAccepted)
-		if m, bad := jsonrpc.Parse(body); bad == nil {
-			s.handle(m, func(b []byte) { out <- b })
-		} else {
-			t.Errorf("POST of %s: %v", body, bad)
-		}
-	})
-	return mux
 }
 
 // listener is the Handler of the tests.
@@ -263,7 +212,7 @@ func targets(t *testing.T) map[string]func() (link.Target, *script) {
 			s := newScript()
 			return link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
 				ours, theirs := net.Pipe()
-				go func() { s.serve(theirs, theirs); theirs.Close() }()
+				go func() { s.ServeLines(theirs, theirs); theirs.Close() }()
 				return ours, nil
 			}}, s
 		},
@@ -278,7 +227,7 @@ func targets(t *testing.T) map[string]func() (link.Target, *script) {
 		},
 		"sse": func() (link.Target, *script) {
 			s := newScript()
-			srv := httptest.NewServer(s.sse(t))
+			srv := httptest.NewServer(s)
 			t.Cleanup(srv.Close)
 			return link.Target{URL: srv.URL + "/sse", SSE: true}, s
 		},

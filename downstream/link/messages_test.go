@@ -69,7 +69,7 @@ func TestEndsOfStream(t *testing.T) {
 		go func() {
 			script, last := newScript(), false
 			_, _ = io.WriteString(theirs, "\ufeff")
-			script.serve(theirs, writer(func(b []byte) (int, error) {
+			script.ServeLines(theirs, writer(func(b []byte) (int, error) {
 				if last = last || jsonrpc.Get(b, "result", "name") != nil; last {
 					b = b[:len(b)-1]
 				}

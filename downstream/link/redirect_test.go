@@ -35,7 +35,7 @@ func TestRedirectWithinOrigin(t *testing.T) {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			streamable := httptest.NewServer(slashed(status, newScript().http()))
 			t.Cleanup(streamable.Close)
-			legacy := httptest.NewServer(slashed(status, newScript().sse(t)))
+			legacy := httptest.NewServer(slashed(status, newScript()))
 			t.Cleanup(legacy.Close)
 			for _, target := range []link.Target{{URL: streamable.URL + "/mcp"}, {URL: legacy.URL + "/sse", SSE: true}} {
 				s := connect(t, target, &listener{}, 1<<20)

@@ -93,7 +93,7 @@ func TestPostAfterTheStream(t *testing.T) {
 		{"nobody knows", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			fine := newScript().sse(t)
+			fine := newScript()
 			posted, lost, end := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {

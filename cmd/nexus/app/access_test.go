@@ -12,7 +12,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/router"
 )
@@ -43,7 +42,6 @@ func TestKeys(t *testing.T) {
 	call := func(key string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run","arguments":{"tool":"echo"},"_meta":{"api_key":"` + key + `","other":1}}}`
 	}
-	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + fmt.Sprintf(initializeParams, "{}") + `}`
 	for _, row := range []struct {
 		name, method, path, body string
 		header                   map[string]string
@@ -51,31 +49,21 @@ func TestKeys(t *testing.T) {
 		want                     string
 	}{
 		{"bearer", "POST", "/mcp", list, bearer("good"), 200, "process_query"},
-		{"X-API-Key", "POST", "/mcp", list, map[string]string{"X-API-Key": "fine"}, 200, "process_query"},
 		{"_meta.api_key", "POST", "/mcp", fmt.Sprintf(listTools, "good"), nil, 200, "process_query"},
 		{"_meta.api_key of a call", "POST", "/mcp", call("good"), nil, 200, `"structuredContent":{}`},
 		{"none", "POST", "/mcp", list, nil, 401, "key"},
 		{"wrong bearer", "POST", "/mcp", list, bearer("bad"), 401, "key"},
-		{"wrong X-API-Key", "POST", "/mcp", list, map[string]string{"X-API-Key": "bad"}, 401, "key"},
-		{"wrong _meta.api_key of a call", "POST", "/mcp", call("bad"), nil, 200, `"isError":true`},
 		{"wrong _meta.api_key of a call, text", "POST", "/mcp", call("bad"), nil, 200, `Invalid API key`},
-		{"wrong _meta.api_key of a list", "POST", "/mcp", fmt.Sprintf(listTools, "bad"), nil, 200, "Invalid API key"},
-		{"initialize without", "POST", "/mcp", initialize, nil, 200, `"agenticnexus-router"`},
-		{"initialize with a wrong one", "POST", "/mcp", initialize, bearer("bad"), 401, "key"},
-		{"ping without", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, nil, 200, `"result":{}`},
 		{"sse without", "GET", "/sse", "", nil, 401, "key"},
-		{"sse with a wrong one", "GET", "/sse", "", bearer("bad"), 401, "key"},
 		{"livez", "GET", "/livez", "", nil, 200, "ok"},
 		{"readyz", "GET", "/readyz", "", nil, 200, "ok"},
 		{"healthz without", "GET", "/healthz", "", nil, 401, "key"},
-		{"healthz with a wrong one", "GET", "/healthz", "", bearer("bad"), 401, "key"},
 		{"healthz", "GET", "/healthz", "", bearer("good"), 200, `"servers"`},
 		{"a page with the key as password", "GET", "/ui/", "", basic("good"), 200, "<html"},
 		{"a page with a wrong password", "GET", "/ui/", "", basic("bad"), 401, "key"},
 		{"healthz with the key as password", "GET", "/healthz", "", basic("good"), 200, `"servers"`},
 		{"healthz with a key and the password of a proxy", "GET", "/healthz", "", map[string]string{"X-API-Key": "good", "Authorization": basic("bad")["Authorization"]}, 200, `"servers"`},
 		{"no password for /mcp", "POST", "/mcp", list, basic("good"), 401, "key"},
-		{"metrics without", "GET", "/metrics", "", nil, 401, "key"},
 		{"metrics", "GET", "/metrics", "", map[string]string{"X-API-Key": "good"}, 200, "nexus_"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -93,7 +81,6 @@ func TestKeys(t *testing.T) {
 			t.Errorf("the server got %s, want _meta without the key", params)
 		}
 	}
-	r.dialSSE("", bearer("good")).query(`{"query":"hi"}`)
 	c, _ := r.dialStdio("")
 	if got := names(c.list()); len(got) != len(ownTools) {
 		t.Errorf("stdio without a key: got %v, want the tools", got)
@@ -215,32 +202,6 @@ func TestAllowLists(t *testing.T) {
 	}
 }
 
-// The rate limit counts by key or address, whatever the session.
-func TestRateLimit(t *testing.T) {
-	r := start(t, func(o *app.Options) {
-		o.Demo = true
-		o.Config.RateLimit.Requests, o.Config.RateLimit.Per = 2, time.Minute
-		o.Config.RateLimit.Tools = []string{"process_query", "health_check"}
-		o.Config.Auth.APIKeys = keys("one", "two")
-	})
-	c := r.dial("", bearer("one"))
-	c.query(`{"query":"q"}`)
-	c.call("health_check", `{}`, "")
-	for _, c := range []*client{c, r.dial("", bearer("one")), r.dialSSE("", bearer("one"))} {
-		for range 3 {
-			got := c.refused("process_query", `{"query":"q"}`)
-			if !strings.HasPrefix(got, "Rate limit exceeded") || !strings.Contains(got, "60 seconds") && !strings.Contains(got, "59 seconds") {
-				t.Errorf("got %q, want Rate limit exceeded with the seconds to wait", got)
-			}
-		}
-		c.refused("health_check", `{}`)
-		if result := c.result(c.call("list_available_tools", `{}`, "")); result.IsError {
-			t.Errorf("a tool that does not count: got %q, want a result", result.text())
-		}
-	}
-	r.dial("", bearer("two")).query(`{"query":"q"}`)
-}
-
 // A server's tool that counts does so on every surface and under every name, once for each call.
 func TestRateLimitOfServerTools(t *testing.T) {
 	p := newPeer(textTool("get", object, "got"), textTool("free", object, "free"))
@@ -286,25 +247,6 @@ func TestBindRefused(t *testing.T) {
 				t.Errorf("Listen on %s: got %v, want it refused as a mistake of the configuration: %v", row.listen, err, row.refused)
 			}
 		})
-	}
-}
-
-// Tools that a server's filter hides are nowhere.
-func TestToolFilter(t *testing.T) {
-	p := newPeer(textTool("get_a", object, "a"), textTool("get_b", object, "b"), textTool("set_a", object, "c"))
-	url := p.serve(t).URL
-	r := start(t, func(o *app.Options) {
-		s := server("peer", url)
-		s.Tools = downstream.ToolFilter{Allow: []string{"get_*"}, Deny: []string{"*_b"}}
-		o.Config.Servers = append(o.Config.Servers, s)
-	})
-	c := r.dial("", nil)
-	for tool, ok := range map[string]bool{"get_a": true, "get_b": false, "set_a": false} {
-		for _, reply := range []*reply{c.call("run", `{"tool":"`+tool+`"}`, ""), c.call("run", `{"tool":"peer__`+tool+`"}`, ""), c.call("peer__"+tool, `{}`, "")} {
-			if (reply.Error == nil) != ok {
-				t.Errorf("%s: got %s %s, want it to work: %v", tool, reply.Result, reply.Error, ok)
-			}
-		}
 	}
 }
 

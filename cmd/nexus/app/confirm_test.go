@@ -19,12 +19,8 @@ func TestConfirmation(t *testing.T) {
 		runs, asks, approval     bool
 	}{
 		{"auto, can be asked, accepts", downstream.ConfirmAuto, elicitation, "accept", true, true, false},
-		{"auto, can be asked, declines", downstream.ConfirmAuto, elicitation, "decline", false, true, false},
-		{"auto, can be asked, cancels", downstream.ConfirmAuto, elicitation, "cancel", false, true, false},
 		{"auto, cannot be asked", downstream.ConfirmAuto, "{}", "", false, false, true},
-		{"always, can be asked, accepts", downstream.ConfirmAlways, elicitation, "accept", true, true, false},
 		{"always, can be asked, declines", downstream.ConfirmAlways, elicitation, "decline", false, true, false},
-		{"always, cannot be asked", downstream.ConfirmAlways, "{}", "", false, false, true},
 		{"never", downstream.ConfirmNever, elicitation, "decline", true, false, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -75,20 +71,6 @@ func TestConfirmation(t *testing.T) {
 				})
 			}
 		})
-	}
-}
-
-// A destructive step of a later round is held back as well, and the answer tells what was called.
-func TestConfirmationOfLaterRound(t *testing.T) {
-	m := scripted(t, "ok", `{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":true}`, `{"steps":[{"id":"b","tool":"wipe","arguments":{}}]}`)
-	r, p := withPeer(t, m, func(o *app.Options) { o.Config.Execution.ConfirmWrites = downstream.ConfirmAlways },
-		textTool("wipe", object+`,"annotations":{"destructiveHint":true}`, "wiped"), echoTool("echo"))
-	a := r.dial("", nil).query(`{"query":"q"}`)
-	if !a.NeedsApproval || len(p.calls()) != 1 || brief(a) != `a=peer/echo{"v":1}; b=peer/wipe{} needs_approval` || len(a.Plan.Steps) != 2 {
-		t.Errorf("got needs_approval %v, %d calls, %s and %d planned steps, want the second step held back", a.NeedsApproval, len(p.calls()), brief(a), len(a.Plan.Steps))
-	}
-	if !strings.Contains(a.Answer, "wipe of server peer with {}") {
-		t.Errorf("answer: got %q, want it to name the call of wipe", a.Answer)
 	}
 }
 

@@ -9,12 +9,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 )
 
-const (
-	bookSchema = `"inputSchema":{"type":"object","properties":{"city":{"type":"string","description":"Where to\nstay","minLength":2},` +
-		`"nights":{"type":"integer","minimum":1,"maximum":30},"class":{"enum":["low","high"]},"tags":{"type":"array"},"late":{"type":["boolean","null"]}},` +
-		`"required":["city","nights","class"]},"description":"Find a hotel room in a city"` + readOnly
-	listSchema = `"inputSchema":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}},"required":["tags"]}` + readOnly
-)
+const bookSchema = `"inputSchema":{"type":"object","properties":{"city":{"type":"string","description":"Where to\nstay","minLength":2},` +
+	`"nights":{"type":"integer","minimum":1,"maximum":30},"class":{"enum":["low","high"]},"tags":{"type":"array"},"late":{"type":["boolean","null"]}},` +
+	`"required":["city","nights","class"]},"description":"Find a hotel room in a city"` + readOnly
 
 // Required arguments that a plan lacks are asked of the user by a form, whoever planned; without them the step fails
 // with a reason that says so, and the others run.
@@ -28,31 +25,18 @@ func TestMissingArguments(t *testing.T) {
 	}{
 		{name: "given", caps: elicitation, plan: both, reply: `{"action":"accept","content":{"city":"Oslo","class":"high","tool":"wipe"}}`, asked: 1, planned: 1,
 			want: `a=peer/hotel{"class":"high","city":"Oslo","nights":2}; b=peer/echo{"c":"Oslo"}; c=peer/echo{"v":1}`},
-		{name: "asked by form alone", caps: `{"elicitation":{"form":{},"url":{}}}`, plan: both, reply: `{"action":"accept","content":{"city":"Oslo","class":"low"}}`, asked: 1, planned: 1,
-			want: `a=peer/hotel{"class":"low","city":"Oslo","nights":2}; b=peer/echo{"c":"Oslo"}; c=peer/echo{"v":1}`},
 		{name: "declined", caps: elicitation, plan: both, reply: `{"action":"decline"}`, asked: 1, planned: 1, message: "the user declined, and hotel needs city and class",
 			want: `a=peer/hotel{"nights":2} declined; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
-		{name: "dismissed", caps: elicitation, plan: both, reply: `{"action":"cancel"}`, asked: 1, planned: 1, message: "the user dismissed the request",
-			want: `a=peer/hotel{"nights":2} declined; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
-		{name: "given wrongly", caps: elicitation, plan: both, reply: `{"action":"accept","content":{"city":"O","class":"high"}}`, asked: 1, planned: 1, message: "city",
-			want: `a=peer/hotel{"class":"high","city":"O","nights":2} invalid_arguments; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
 		{name: "given in part", caps: elicitation, plan: both, reply: `{"action":"accept","content":{"city":"Oslo","class":null}}`, asked: 1, planned: 1, message: "class",
 			want: `a=peer/hotel{"class":null,"city":"Oslo","nights":2} invalid_arguments; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
 		{name: "cannot be asked", caps: `{}`, plan: both, planned: 2, message: "city",
 			want: `a=peer/hotel{"nights":2} invalid_arguments; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
-		{name: "cannot be asked by form", caps: `{"elicitation":{"url":{}}}`, plan: both, planned: 2, message: "city",
-			want: `a=peer/hotel{"nights":2} invalid_arguments; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
-		{name: "no form has lists", caps: elicitation, plan: `[{"tool":"tagged","arguments":{}}]`, planned: 1, message: "tags", want: `s1=peer/tagged{} invalid_arguments`},
-		{name: "something else is wrong too", caps: elicitation, plan: `[{"tool":"hotel","arguments":{"nights":"two"}}]`, planned: 2, message: "nights", want: `s1=peer/hotel{"nights":"two"} invalid_arguments`},
-		{name: "null is nothing", caps: elicitation, plan: `[{"tool":"hotel","arguments":{"city":null,"nights":1,"class":"low"}}]`, planned: 1, asked: 1,
-			reply: `{"action":"accept","content":{"city":"Rome"}}`, want: `s1=peer/hotel{"city":"Rome","nights":1,"class":"low"}`},
 		{name: "given plan", caps: elicitation, arguments: `,"plan":[{"tool":"hotel","arguments":{"city":"Bonn","nights":1}}]`, asked: 1,
 			reply: `{"action":"accept","content":{"class":"low"}}`, want: `s1=peer/hotel{"class":"low","city":"Bonn","nights":1}`},
-		{name: "dry run", caps: elicitation, plan: both, arguments: `,"dry_run":true`, planned: 1, want: ``},
 	} {
 		inEras(t, row.name, func(t *testing.T, dial func(r *running, caps string) *client) {
 			m := scripted(t, "All well.", row.plan)
-			r, p := withPeer(t, m, nil, peerTool{"hotel", bookSchema, echoTool("").call}, peerTool{"tagged", listSchema, echoTool("").call}, echoTool("echo"))
+			r, p := withPeer(t, m, nil, peerTool{"hotel", bookSchema, echoTool("").call}, echoTool("echo"))
 			c := dial(r, row.caps)
 			asked := make(chan message, 9)
 			c.answer = func(m message) string { asked <- m; return row.reply }
@@ -112,16 +96,6 @@ func TestMissingArgumentsByRules(t *testing.T) {
 	}
 	if n := len(p.calls()); n != 1 {
 		t.Errorf("got %d calls, want one", n)
-	}
-}
-
-// What no form can ask for leaves the rules' plan as it was.
-func TestMissingListByRules(t *testing.T) {
-	r, p := withPeer(t, nil, nil, peerTool{"tag_photos", `"description":"Tag photos with labels","inputSchema":{"type":"object","properties":{"labels":{"type":"array","items":{"type":"object"}}},"required":["labels"]}` + readOnly, echoTool("").call})
-	c := r.dial(`{"elicitation":{}}`, nil)
-	c.answer = func(message) string { t.Error("the user was asked, want no question"); return "" }
-	if a := c.query(`{"query":"tag photos with labels"}`); len(a.Steps) != 0 || len(p.calls()) != 0 || !strings.Contains(a.Answer, "`tag_photos` (needs `labels`)") {
-		t.Errorf("got %s and %q, want no step and what is missing", brief(a), a.Answer)
 	}
 }
 

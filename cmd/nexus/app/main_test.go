@@ -149,17 +149,3 @@ func quote(s string) string {
 	b, _ := json.Marshal(s) // strings always marshal
 	return string(b)
 }
-
-// withPattern is a configuration with one deny pattern.
-func withPattern(pattern string) config.Config {
-	c := config.Default()
-	c.Validation.DenyPatterns = []string{pattern}
-	return c
-}
-
-// withTool is a configuration that offers one router tool.
-func withTool(name string) config.Config {
-	c := config.Default()
-	c.Router.Tools = []string{name}
-	return c
-}

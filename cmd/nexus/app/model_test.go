@@ -1,10 +1,8 @@
 package app_test
 
 import (
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
@@ -13,7 +11,6 @@ import (
 // A planner that fails is replaced by rules, a synthesizer that fails by the digest; no tool runs twice.
 func TestModelFailures(t *testing.T) {
 	const plan = `[{"tool":"calculate","arguments":{"expression":"2500 * 0.15"}}]`
-	down := llmtest.Reply{Status: http.StatusUnauthorized, Text: "no"}
 	for _, row := range []struct {
 		name            string
 		planning        []llmtest.Reply
@@ -27,12 +24,9 @@ func TestModelFailures(t *testing.T) {
 		{name: "repaired", planning: []llmtest.Reply{{Text: "I would calculate."}, {Text: plan}}, answering: []llmtest.Reply{{Text: "It is 375."}}, source: "model", calls: 2, answer: "It is 375."},
 		{name: "no JSON, twice", planning: []llmtest.Reply{{Text: "I would calculate."}, {Text: "Surely."}}, answering: []llmtest.Reply{{Text: "fine"}},
 			source: "rules", log: "LLM returned invalid JSON for planning", calls: 2, answer: "fine", warning: "without the model"},
-		{name: "planner refuses", planning: []llmtest.Reply{down}, answering: []llmtest.Reply{{Text: "fine"}}, source: "rules", log: "Planning failed: ", calls: 1, answer: "fine", warning: "without the model"},
 		{name: "planner cut off", planning: []llmtest.Reply{{Text: plan, Fault: llmtest.End}}, answering: []llmtest.Reply{{Text: "fine"}}, source: "rules", log: "Planning failed: ", answer: "fine", warning: "without the model"},
-		{name: "synthesizer refuses", planning: []llmtest.Reply{{Text: plan}}, answering: []llmtest.Reply{down}, source: "model", calls: 1, degraded: true, answer: "375", log: "Synthesis failed: ", warning: "digest"},
 		{name: "synthesizer cut off", planning: []llmtest.Reply{{Text: plan}}, answering: []llmtest.Reply{{Text: "It is surely far more than this", Fault: llmtest.End}},
 			source: "model", calls: 1, degraded: true, answer: "375", log: "Synthesis failed: ", warning: "digest"},
-		{name: "synthesizer says nothing", planning: []llmtest.Reply{{Text: plan}}, answering: []llmtest.Reply{{Text: " "}}, source: "model", calls: 1, degraded: true, answer: "375", warning: "digest"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,6 +59,3 @@ func TestModelFailures(t *testing.T) {
 
 // stall is a model that begins to write and never goes on.
 var stall = llmtest.Reply{Text: "[{", Fault: llmtest.Stall}
-
-// slowly writes the text at 16 bytes per 5 ms.
-func slowly(text string) llmtest.Reply { return llmtest.Reply{Text: text, Every: 5 * time.Millisecond} }

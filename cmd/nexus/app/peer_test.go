@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -207,20 +206,4 @@ func (p *peer) call(ctx context.Context, m message, id string, send func(raw str
 		return
 	}
 	send(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32602,"message":"no such tool"}}`)
-}
-
-// sessionServer is a peer with sessions, whose name goes to ended when its session is deleted.
-func sessionServer(t *testing.T, name string, ended chan<- string) string {
-	t.Helper()
-	p := newPeer(echoTool(name))
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete {
-			ended <- name
-			return
-		}
-		w.Header().Set("Mcp-Session-Id", name)
-		p.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
 }

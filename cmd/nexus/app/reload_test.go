@@ -1,22 +1,16 @@
 package app_test
 
 import (
-	"context"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // configured is the configuration of a running App, without its servers, and changed.
@@ -34,35 +28,6 @@ func (r *running) reload(change func(*config.Config)) {
 	}
 }
 
-// proxySession opens a session on the proxy surface and returns the headers of its requests.
-func (r *running) proxySession() map[string]string {
-	r.t.Helper()
-	resp, _ := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+strings.ReplaceAll(initializeParams, "%s", "{}")+`}`, nil)
-	return map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Accept": "application/json"}
-}
-
-// listen opens the GET stream of a session on the proxy surface and returns what comes on it.
-func (r *running) listen(session string) <-chan string {
-	r.t.Helper()
-	ctx, cancel := context.WithCancel(r.t.Context())
-	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, r.base+"/proxy/mcp", nil)
-	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Mcp-Session-Id", session)
-	transport := &http.Transport{}
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	got := make(chan string, 100)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = mcptest.Events(resp.Body, func(_, data string) { got <- data }) // it ends with the test
-	}()
-	r.t.Cleanup(func() { cancel(); resp.Body.Close(); <-done; transport.CloseIdleConnections() })
-	return got
-}
-
 // Servers are added, removed and changed while a call is in flight, within the sessions of the clients.
 func TestReloadServers(t *testing.T) {
 	started, goOn := make(chan string, 1), make(chan struct{})
@@ -71,7 +36,7 @@ func TestReloadServers(t *testing.T) {
 	freshURL := fresh.serve(t).URL
 	c := r.dial("", nil)
 
-	session := r.proxySession()
+	session := r.session("/proxy/mcp", "")
 	proxied := func(method, params string) string {
 		t.Helper()
 		_, text := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":2,"method":"`+method+`","params":`+params+`}`, session)
@@ -80,7 +45,7 @@ func TestReloadServers(t *testing.T) {
 	if got := proxied("tools/list", "{}"); !strings.Contains(got, `"peer__slow"`) {
 		t.Fatalf("tools/list: got %s, want peer__slow", got)
 	}
-	said := r.listen(session["Mcp-Session-Id"])
+	said := r.stream("GET", "/proxy/mcp", "", session).events
 	call, _ := c.start("tools/call", callParams("run", `{"tool":"peer__slow"}`, ""))
 	<-started
 
@@ -186,44 +151,5 @@ func TestReloadRefuses(t *testing.T) {
 		if got := r.dial("", nil).call("run", `{"tool":"peer__echo","parameters":{"a":1}}`, ""); got.Error != nil {
 			t.Errorf("%s: got %s afterwards, want the servers to be as they were", name, got.Error)
 		}
-	}
-}
-
-// Clients whose lists had to do without a server are told when it is back.
-func TestServersThatAreBack(t *testing.T) {
-	p := newPeer(echoTool("echo"))
-	var well atomic.Bool
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !well.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		p.ServeHTTP(w, r)
-	}))
-	t.Cleanup(srv.Close)
-	r := start(t, func(o *app.Options) {
-		o.Config.Servers = []downstream.ServerConfig{server("fine", newPeer(echoTool("echo")).serve(t).URL), server("late", srv.URL)}
-	})
-	session := r.proxySession()
-	list := func() string {
-		_, text := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, session)
-		return text
-	}
-	said := r.listen(session["Mcp-Session-Id"])
-	mcptest.Eventually(t, "the server that is down to be known to be so", func() bool { return r.logs.line("cannot connect to server") != nil })
-	if got := list(); !strings.Contains(got, `"fine__echo"`) || strings.Contains(got, `"late__echo"`) {
-		t.Errorf("tools/list: got %s, want the tools of the other server alone", got)
-	}
-	well.Store(true)
-	select {
-	case got := <-said:
-		if !strings.Contains(got, `/list_changed"`) {
-			t.Errorf("got %s, want to be told that a list has changed", got)
-		}
-	case <-time.After(deadline):
-		t.Fatal("the client is not told that the server is back")
-	}
-	if got := list(); !strings.Contains(got, `"late__echo"`) {
-		t.Errorf("tools/list: got %s, want the tools of the server that is back, too", got)
 	}
 }

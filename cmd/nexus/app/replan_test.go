@@ -27,32 +27,18 @@ func TestReplanning(t *testing.T) {
 		rounds          int
 		warning         string
 	}{
-		{name: "all is well", plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}]}`}, want: `a=peer/echo{"v":1}`, planned: 1, calls: 1, rounds: 1},
 		{name: "a step failed", plans: []string{`{"steps":[{"id":"a","tool":"fails","arguments":{}},{"id":"b","tool":"echo","arguments":{"v":1}},{"id":"c","tool":"echo","arguments":{"w":"$a"}}]}`,
 			`{"steps":[{"id":"d","tool":"echo","arguments":{"w":"$b.v"}}]}`},
 			want: `a=peer/fails{} tool_error; b=peer/echo{"v":1}; c=peer/echo{"w":"$a"} dependency_failed; d=peer/echo{"w":1}`, planned: 2, calls: 3, rounds: 2},
-		{name: "nothing was found", plans: []string{`{"steps":[{"id":"a","tool":"find","arguments":{"q":"x"}}]}`, `{"steps":[{"id":"b","tool":"find","arguments":{"q":"y"}}]}`},
-			want: `a=peer/find{"q":"x"}; b=peer/find{"q":"y"}`, planned: 2, calls: 2, rounds: 2},
-		{name: "a tool that writes returns nothing", plans: []string{`{"steps":[{"id":"a","tool":"note","arguments":{}}]}`}, want: `a=peer/note{}`, planned: 1, calls: 1, rounds: 1},
-		{name: "the same again, under other ids", plans: []string{
-			`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}},{"id":"b","tool":"fails","arguments":{}}]}`,
-			`{"steps":[{"id":"x","tool":"echo","arguments":{"v":1}},{"id":"y","tool":"fails","arguments":{}},{"id":"z","tool":"echo","arguments":{"n":"$x.v","text":"<${x.v}>"},"after":["x"]}]}`},
-			want: `a=peer/echo{"v":1}; b=peer/fails{} tool_error; z=peer/echo{"n":1,"text":"<1>"}`, planned: 2, calls: 3, rounds: 2},
 		{name: "ids from the start again", plans: []string{`{"steps":[{"id":"s1","tool":"echo","arguments":{"v":1}}],"more":true}`,
 			`{"steps":[{"id":"s1","tool":"note","arguments":{"v":"$s1.v"}},{"id":"s2","tool":"echo","arguments":{"v":2}}]}`},
 			want: `s1=peer/echo{"v":1}; s3=peer/note{"v":1}; s2=peer/echo{"v":2}`, planned: 2, calls: 3, rounds: 2},
-		{name: "nothing can help", plans: []string{`{"steps":[{"id":"a","tool":"fails","arguments":{}}]}`, `{"steps":[]}`}, want: `a=peer/fails{} tool_error`, planned: 2, calls: 1, rounds: 1},
-		{name: "no round is left", arguments: `,"max_rounds":1`, plans: []string{`{"steps":[{"id":"a","tool":"fails","arguments":{}}]}`}, want: `a=peer/fails{} tool_error`, planned: 1, calls: 1, rounds: 1},
 		{name: "no round is left, and the plan asks for one", arguments: `,"max_rounds":1`, plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":true}`},
 			want: `a=peer/echo{"v":1}`, planned: 1, calls: 1, rounds: 1, warning: "the plan asks for another round, but max_rounds is 1"},
-		{name: "fails in every round", arguments: `,"max_rounds":3`, plans: []string{`[{"tool":"fails","arguments":{"n":1}}]`, `[{"tool":"fails","arguments":{"n":2}}]`, `[{"tool":"fails","arguments":{"n":3}}]`},
-			want: `s1=peer/fails{"n":1} tool_error; s2=peer/fails{"n":2} tool_error; s3=peer/fails{"n":3} tool_error`, planned: 3, calls: 3, rounds: 3},
 		{name: "nobody knows what was done", plans: []string{`{"steps":[{"id":"a","tool":"lost","arguments":{}},{"id":"b","tool":"fails","arguments":{}}]}`},
 			want: `a=peer/lost{} protocol; b=peer/fails{} tool_error`, planned: 1, calls: 2, rounds: 1},
 		{name: "nobody knows what was done a round ago", arguments: `,"max_rounds":3`, plans: []string{`{"steps":[{"id":"a","tool":"lost","arguments":{}}],"more":true}`, `{"steps":[{"id":"b","tool":"find","arguments":{"q":"x"}}]}`},
 			want: `a=peer/lost{} protocol; b=peer/find{"q":"x"}`, planned: 2, calls: 2, rounds: 2},
-		{name: "the plan was at fault and not repaired", plans: []string{`{"steps":[{"id":"a","tool":"nope","arguments":{}},{"id":"b","tool":"echo","arguments":{"v":1}}]}`},
-			want: `a=/nope{} unknown_tool; b=peer/echo{"v":1}`, planned: 2, calls: 1, rounds: 1},
 		{name: "given", arguments: `,"plan":[{"tool":"fails","arguments":{}}]`, want: `s1=peer/fails{} tool_error`, calls: 1, rounds: 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -30,10 +30,6 @@ func TestSampling(t *testing.T) {
 			source: "model", answer: "It is 375.", planned: 1, written: 1},
 		{name: "not allowed", caps: sampling, source: "rules", answer: "375"},
 		{name: "not offered", caps: "{}", use: true, source: "rules", answer: "375"},
-		{name: "refused, and not asked again", caps: sampling, use: true, replies: []string{""}, source: "rules", answer: "375", degraded: true, planned: 1},
-		{name: "no plan in it, twice", caps: sampling, use: true, replies: []string{text("hm"), text("hm"), text("It is 375.")}, source: "rules", answer: "It is 375.", planned: 2, written: 1},
-		{name: "cut off", caps: sampling, use: true, replies: []string{plan, strings.Replace(text("It is 3"), "endTurn", "maxTokens", 1)}, source: "model", answer: "375", degraded: true, planned: 1, written: 1},
-		{name: "nothing in it", caps: sampling, use: true, replies: []string{plan, `{"content":[7]}`}, source: "model", answer: "375", degraded: true, planned: 1, written: 1},
 	} {
 		inEras(t, row.name, func(t *testing.T, dial func(r *running, caps string) *client) {
 			r := start(t, func(o *app.Options) {

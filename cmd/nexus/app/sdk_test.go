@@ -14,7 +14,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 )
 
 // countArgs and counted are the arguments and the result of the tool count.
@@ -122,30 +121,6 @@ func wantProgress(t *testing.T, got <-chan float64, want []float64) {
 	}
 	if !slices.EqualFunc(values, want, func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }) {
 		t.Errorf("progress: got %v, want %v", values, want)
-	}
-}
-
-// A step that reads may begin while the model still writes; what it reports waits for the whole plan, and
-// it is not called twice.
-func TestEarlySteps(t *testing.T) {
-	p := newPeer(stepsTool("one"), stepsTool("two"))
-	plan := `{"steps":[{"id":"a","tool":"one","arguments":{"report":["\"progress\":0.5,\"message\":\"early\""]}},{"id":"b","tool":"two","arguments":{"report":["\"progress\":0.5,\"message\":\"late\""]},"after":["a"]}]}`
-	m := llmtest.New(t)
-	m.When(llmtest.Structured, slowly(plan))
-	m.Answer(slowly("Fine."))
-	r := start(t, func(o *app.Options) {
-		model(o, m)
-		o.Config.Servers = append(o.Config.Servers, server("peer", p.serve(t).URL))
-	})
-	c := r.dial("", nil)
-	reply := c.call("process_query", `{"query":"q"}`, `{"progressToken":1}`)
-	a := c.answerOf(reply)
-	if got := brief(a); strings.Contains(got, "unknown") || len(a.Steps) != 2 || !a.Steps[0].Success || !a.Steps[1].Success || len(p.calls()) != 2 {
-		t.Errorf("got %s and %d calls, want two steps and a call each", got, len(p.calls()))
-	}
-	all := reports(t, reply, "1")
-	if len(all) < 6 || all[0].Progress != 0.1 || all[1].Progress != 0.2 || all[1].Message != "Executing 2 tools..." {
-		t.Errorf("progress: got %v, want 0.1 and 0.2 before any step's", all)
 	}
 }
 

@@ -2,16 +2,12 @@ package app_test
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Whoever runs a tool that is not there learns what may be meant, as far as the key allows.
@@ -43,41 +39,6 @@ func TestRun_UnknownTool(t *testing.T) {
 	}
 }
 
-// While a server is starting, a tool that no other has is not called unknown.
-func TestRun_ServerIsStarting(t *testing.T) {
-	goOn := make(chan struct{})
-	p := newPeer(textTool("late", object, "here I am"))
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-goOn:
-			p.ServeHTTP(w, r)
-		case <-r.Context().Done():
-		}
-	}))
-	t.Cleanup(srv.Close)
-	r := start(t, func(o *app.Options) {
-		o.Demo = true
-		o.Config.Proxy.ListDeadline = deadline / 100
-		o.Config.Servers = []downstream.ServerConfig{server("slow", srv.URL)}
-	})
-	c := r.dial("", nil)
-	wantError(t, c.call("run", `{"tool":"late"}`, ""), -32000, "it is still starting, and no other server has the tool late", `{"server":"slow","reason":"unavailable","retryable":true}`)
-	close(goOn)
-	mcptest.Eventually(t, "the tool", func() bool {
-		return strings.Contains(string(c.call("run", `{"tool":"late"}`, "").Result), "here I am")
-	})
-}
-
-// The instructions name only the router's tools that are offered.
-func TestInitialize_InstructionsOfSomeTools(t *testing.T) {
-	r := start(t, func(o *app.Options) { o.Demo, o.Config.Router.Tools = true, []string{"list_available_tools", "run"} })
-	_, text := r.raw("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+strings.ReplaceAll(initializeParams, "%s", "{}")+`}`, nil)
-	const want = `servers. To call tools yourself, find them with list_available_tools and call each with run, or by its server__tool name."`
-	if !strings.Contains(text, want) {
-		t.Errorf("initialize: got %s, want %s in it", text, want)
-	}
-}
-
 // The router says what it is for and how its tools are called.
 func TestInitialize_Instructions(t *testing.T) {
 	r := start(t, func(o *app.Options) { o.Demo = true })
@@ -90,17 +51,5 @@ func TestInitialize_Instructions(t *testing.T) {
 	c := r.dial("", nil)
 	if got := string(c.list()["run"]); !strings.Contains(got, `"title":"Run a tool"`) || strings.Count(got, `"title"`) != 2 {
 		t.Errorf("tools/list: got %s, want the title of the tool, and as an annotation", got)
-	}
-}
-
-func TestListAvailableTools_Names(t *testing.T) {
-	r := start(t, func(o *app.Options) { o.Demo = true })
-	c := r.dial("", nil)
-	result := c.result(c.call("list_available_tools", `{"server":"search","detail":"names"}`, ""))
-	if got := string(result.StructuredContent); got != `{"tools":[{"name":"web_search","server":"search"}]}` || strings.Contains(result.text(), "schema") {
-		t.Errorf("got %s and %s, want names and servers alone", got, result.text())
-	}
-	if got := c.refused("list_available_tools", `{"detail":"all"}`); !strings.Contains(got, "detail must be names or full") {
-		t.Errorf("a detail that there is not: got %q, want it named", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +20,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
@@ -29,27 +27,16 @@ import (
 
 // raw is a server on a pipe that answers the handshake and leaves the rest to the test.
 func raw(each func(m jsonrpc.Message, send func(format string, args ...any))) link.Target {
-	return link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
-		ours, theirs := net.Pipe()
-		go func() {
-			defer theirs.Close()
-			send := func(format string, args ...any) { fmt.Fprintf(theirs, format+"\n", args...) }
-			lines := bufio.NewReader(theirs)
-			for {
-				line, err := lines.ReadBytes('\n')
-				if err != nil {
-					return
-				}
-				m, _ := jsonrpc.Parse(line)
-				if m.Method == "initialize" {
-					send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`, m.ID)
-				} else {
-					each(m, send)
-				}
+	return pipe(func(conn net.Conn, lines *bufio.Reader) {
+		send := func(format string, args ...any) { fmt.Fprintf(conn, format+"\n", args...) }
+		for m, ok := next(lines); ok; m, ok = next(lines) {
+			if m.Method == "initialize" {
+				fmt.Fprintf(conn, welcome, m.ID)
+			} else {
+				each(m, send)
 			}
-		}()
-		return ours, nil
-	}}
+		}
+	})
 }
 
 // Nothing that a server says out of turn reaches a call, before or after its response.
@@ -139,25 +126,15 @@ type ordered struct{ listener }
 // A server that asks without reading the answers costs a bounded number of goroutines.
 func TestFloodOfQuestions(t *testing.T) {
 	released := make(chan struct{})
-	target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
-		ours, theirs := net.Pipe()
-		go func() {
-			defer theirs.Close()
-			line, _ := bufio.NewReaderSize(theirs, 16).ReadBytes('\n')
-			m, _ := jsonrpc.Parse(line)
-			fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`+"\n", m.ID)
-			for i := range 20_000 {
-				method := "ping"
-				if i%2 == 0 {
-					method = "roots/list"
-				}
-				fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%d,"method":%q}`+"\n", i, method)
-			}
-			close(released)
-			io.Copy(io.Discard, theirs)
-		}()
-		return ours, nil
-	}}
+	target := pipe(func(conn net.Conn, lines *bufio.Reader) {
+		m, _ := next(lines)
+		fmt.Fprintf(conn, welcome, m.ID)
+		for i := range 20_000 {
+			fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":%d,"method":%q}`+"\n", i, []string{"roots/list", "ping"}[i%2])
+		}
+		close(released)
+		io.Copy(io.Discard, lines)
+	})
 	// While the garbage collector frees the stacks of goroutines that have ended, NumGoroutine counts them.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	before := runtime.NumGoroutine()
@@ -182,32 +159,21 @@ func TestFloodOfQuestions(t *testing.T) {
 func TestBlockedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var got []string
+		got := map[string]int{}
 		gate := make(chan struct{})
-		target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
-			ours, theirs := net.Pipe()
-			go func() {
-				defer theirs.Close()
-				lines := bufio.NewReaderSize(theirs, 16)
-				for i := 0; ; i++ {
-					if i == 2 { // after initialize and initialized
-						<-gate
-					}
-					line, err := lines.ReadBytes('\n')
-					if err != nil {
-						return
-					}
-					m, _ := jsonrpc.Parse(line)
-					mu.Lock()
-					got = append(got, m.Method)
-					mu.Unlock()
-					if m.Method == "initialize" {
-						fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`+"\n", m.ID)
-					}
+		target := pipe(func(conn net.Conn, lines *bufio.Reader) {
+			for m, ok := next(lines); ok; m, ok = next(lines) {
+				mu.Lock()
+				got[m.Method]++
+				mu.Unlock()
+				switch m.Method {
+				case "initialize":
+					fmt.Fprintf(conn, welcome, m.ID)
+				case "notifications/initialized":
+					<-gate
 				}
-			}()
-			return ours, nil
-		}}
+			}
+		})
 		s := connect(t, target, &listener{}, 1<<20)
 		synctest.Wait()
 		var wg sync.WaitGroup
@@ -224,19 +190,10 @@ func TestBlockedServer(t *testing.T) {
 		close(gate)
 		synctest.Wait()
 		mu.Lock()
-		calls, cancels := 0, 0
-		for _, m := range got {
-			switch m {
-			case "tools/call":
-				calls++
-			case "notifications/cancelled":
-				cancels++
-			}
+		if got["tools/call"] != 1 || got["notifications/cancelled"] != 1 {
+			t.Errorf("the server saw %v, want the call that was being written and its cancellation", got)
 		}
 		mu.Unlock()
-		if calls != 1 || cancels != 1 {
-			t.Errorf("the server saw %d calls and %d cancellations, want the one that was being written", calls, cancels)
-		}
 		s.Close()
 	})
 }
@@ -244,21 +201,14 @@ func TestBlockedServer(t *testing.T) {
 // What was never written whole did not reach the server.
 func TestUndelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conns := make(chan net.Conn, 1)
-		target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
-			ours, theirs := net.Pipe()
-			go func() {
-				lines := bufio.NewReaderSize(theirs, 16)
-				line, _ := lines.ReadBytes('\n')
-				m, _ := jsonrpc.Parse(line)
-				fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25"}}`+"\n", m.ID)
-				lines.ReadBytes('\n')
-				conns <- theirs
-			}()
-			return ours, nil
-		}}
+		leave := make(chan struct{})
+		target := pipe(func(conn net.Conn, lines *bufio.Reader) {
+			m, _ := next(lines)
+			fmt.Fprintf(conn, welcome, m.ID)
+			next(lines)
+			<-leave
+		})
 		s := connect(t, target, &listener{}, 1<<20)
-		server := <-conns
 		errs := make(chan error, 3)
 		for range 3 {
 			go func() {
@@ -267,10 +217,10 @@ func TestUndelivered(t *testing.T) {
 			}()
 		}
 		synctest.Wait() // one is being written, two wait
-		server.Close()
+		close(leave)
 		for range 3 {
-			var f *link.Failure
-			if err := <-errs; !errors.As(err, &f) || f.Delivered || !f.Lost {
+			err := <-errs
+			if f := failure(err); f.Delivered || !f.Lost {
 				t.Errorf("got %v (%+v), want it undelivered and the session lost", err, f)
 			}
 		}
@@ -286,13 +236,8 @@ func TestLastWords(t *testing.T) {
 		`i=0; while [ $i -lt 20000 ]; do echo "flood $i" >&2; i=$((i+1)); done; exit 1`: "flood 19999",
 		`head -c 300000 /dev/zero | tr '\0' x >&2; exit 1`:                              "xxxx",
 	} {
-		_, err := link.Connect(t.Context(), link.Options{
-			Server: "srv", Target: link.Target{Command: []string{"sh", "-c", script}}, Initialize: []byte("{}"),
-			MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{},
-		})
-		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != reason.Disconnected || !strings.Contains(f.Message, want) || len(f.Message) > 5000 {
-			t.Errorf("%s: got %.200v, want %q", script, err, want)
+		if f := connectFails(t, link.Target{Command: []string{"sh", "-c", script}}); f.Reason != reason.Disconnected || !strings.Contains(f.Message, want) || len(f.Message) > 5000 {
+			t.Errorf("%s: got %.200s, want %q", script, f.Message, want)
 		}
 	}
 }
@@ -407,8 +352,8 @@ func TestSSEStatus(t *testing.T) {
 		s := connect(t, link.Target{URL: srv.URL + "/sse", SSE: true}, &listener{}, 1<<20)
 		bad.Store(true)
 		_, err := call(t, s, "echo")
-		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != want.Reason || f.Lost != want.Lost || f.Unknown != want.Unknown || f.Delivered != want.Delivered || f.After != want.After {
+		f := failure(err)
+		if f.Reason != want.Reason || f.Lost != want.Lost || f.Unknown != want.Unknown || f.Delivered != want.Delivered || f.After != want.After {
 			t.Errorf("%d: got %+v, want %+v", status, f, want)
 		}
 		if lost := s.Err() != nil; lost != want.Lost {
@@ -420,34 +365,26 @@ func TestSSEStatus(t *testing.T) {
 }
 
 func TestHandshake(t *testing.T) {
-	for _, tc := range []struct{ name, answer, reason string }{
-		{"refused", `"error":{"code":-32602,"message":"not you"}`, reason.Protocol},
-		{"no version", `"result":{}`, reason.Protocol},
-		{"no object", `"result":[]`, reason.Protocol},
+	for name, answer := range map[string]string{
+		"refused":          `"error":{"code":-32602,"message":"not you"}`,
+		"refused, silence": `"error":{"code":-32602,"message":"not you"}`,
+		"no version":       `"result":{}`,
+		"no object":        `"result":[]`,
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			target := link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
-				ours, theirs := net.Pipe()
-				go func() {
-					defer theirs.Close()
-					lines := bufio.NewReader(theirs)
-					for {
-						line, err := lines.ReadBytes('\n')
-						if err != nil {
-							return
-						}
-						if m, _ := jsonrpc.Parse(line); m.IsRequest() {
-							fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, tc.answer)
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				f := connectFails(t, pipe(func(conn net.Conn, lines *bufio.Reader) {
+					for m, ok := next(lines); ok; m, ok = next(lines) {
+						if m.Method == "initialize" || m.IsRequest() && !strings.HasSuffix(name, "silence") {
+							fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, answer)
 						}
 					}
-				}()
-				return ours, nil
-			}}
-			_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: target, MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
-			var f *link.Failure
-			if !errors.As(err, &f) || f.Reason != tc.reason {
-				t.Errorf("got %v, want %s", err, tc.reason)
-			}
+				}))
+				if took := time.Since(began); f.Reason != reason.Protocol || took > 5*time.Second {
+					t.Errorf("got %+v after %v, want a protocol failure within 5 s", f, took)
+				}
+			})
 		})
 	}
 	t.Run("silence", func(t *testing.T) {
@@ -456,15 +393,12 @@ func TestHandshake(t *testing.T) {
 			<-r.Context().Done()
 		}))
 		defer hanging.Close()
-		transport := http1.New(&http.Transport{})
-		defer transport.CloseIdleConnections()
 		for _, target := range []link.Target{{URL: hanging.URL}, {URL: hanging.URL, SSE: true}, {Command: []string{"sleep", "20"}}} {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it is too late"))
 			began := time.Now()
-			_, err := link.Connect(ctx, link.Options{Server: "srv", Target: target, MaxMessage: 1000, HTTP: transport, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
+			_, err := tryConnect(ctx, t, target, &listener{}, 1000, io.Discard)
 			cancel()
-			var f *link.Failure
-			if !errors.As(err, &f) || f.Reason != reason.Timeout || !strings.Contains(f.Message, "it is too late") {
+			if f := failure(err); f.Reason != reason.Timeout || !strings.Contains(f.Message, "it is too late") {
 				t.Errorf("got %v, want a timeout", err)
 			}
 			if took := time.Since(began); took > 15*time.Second {

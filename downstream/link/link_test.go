@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -183,21 +184,29 @@ func (l *listener) has(list *[]string, want string) bool {
 	return strings.Contains(strings.Join(*list, "|"), want)
 }
 
-func connect(t testing.TB, target link.Target, l *listener, max int) *link.Session {
+func connect(t testing.TB, target link.Target, h link.Handler, max int) *link.Session {
 	t.Helper()
-	s, err := tryConnect(t, target, l, max)
+	return connectLogging(t, target, h, max, io.Discard)
+}
+
+func connectLogging(t testing.TB, target link.Target, h link.Handler, max int, log io.Writer) *link.Session {
+	t.Helper()
+	s, err := tryConnect(t.Context(), t, target, h, max, log)
 	if err != nil {
 		t.Fatalf("Connect: %v", err)
 	}
 	return s
 }
 
-func tryConnect(t testing.TB, target link.Target, l *listener, max int) (*link.Session, error) {
+func tryConnect(
+	ctx context.Context, t testing.TB, target link.Target, h link.Handler, max int, log io.Writer,
+) (*link.Session, error) {
 	transport := http1.New(&http.Transport{})
 	t.Cleanup(transport.CloseIdleConnections)
-	s, err := link.Connect(t.Context(), link.Options{
+	s, err := link.Connect(ctx, link.Options{
 		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`),
-		Handler: l, MaxMessage: max, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
+		Handler: h, MaxMessage: max, HTTP: transport,
+		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err == nil {
 		t.Cleanup(s.Close)
@@ -205,16 +214,49 @@ func tryConnect(t testing.TB, target link.Target, l *listener, max int) (*link.S
 	return s, err
 }
 
+// connectFails returns why a session cannot be opened, an empty failure if it can.
+func connectFails(t testing.TB, target link.Target) link.Failure {
+	_, err := tryConnect(t.Context(), t, target, &listener{}, 1000, io.Discard)
+	return failure(err)
+}
+
+// failure returns the failure in err, an empty one if there is none.
+func failure(err error) link.Failure {
+	var f *link.Failure
+	if !errors.As(err, &f) {
+		return link.Failure{}
+	}
+	return *f
+}
+
+// pipe is a server on a pipe, which ends with serve.
+func pipe(serve func(conn net.Conn, lines *bufio.Reader)) link.Target {
+	return link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			serve(theirs, bufio.NewReaderSize(theirs, 16))
+		}()
+		return ours, nil
+	}}
+}
+
+// next reads a message.
+func next(lines *bufio.Reader) (m jsonrpc.Message, ok bool) {
+	line, err := lines.ReadBytes('\n')
+	m, _ = jsonrpc.Parse(line)
+	return m, err == nil
+}
+
+// welcome is the response to initialize, with the id to fill in.
+const welcome = `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}` + "\n"
+
 // targets are the same server over every transport.
 func targets(t *testing.T) map[string]func() (link.Target, *script) {
 	return map[string]func() (link.Target, *script){
 		"pipe": func() (link.Target, *script) {
 			s := newScript()
-			return link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
-				ours, theirs := net.Pipe()
-				go func() { s.ServeLines(theirs, theirs); theirs.Close() }()
-				return ours, nil
-			}}, s
+			return pipe(func(conn net.Conn, lines *bufio.Reader) { s.ServeLines(lines, conn) }), s
 		},
 		"process": func() (link.Target, *script) {
 			return link.Target{Command: []string{os.Args[0]}, Env: map[string]redact.Secret{"LINK_TEST_CHILD": "1"}}, nil
@@ -334,18 +376,17 @@ func TestTooLarge(t *testing.T) {
 					asked.Store(int64(total))
 					return total <= room
 				}})
-				var f *link.Failure
+				f := failure(err)
 				switch {
 				case room == 1<<20 && (err != nil || asked.Load() < int64(len(r.Result))):
 					t.Errorf("with room: got %v and %d bytes reserved, want those of the result", err, asked.Load())
-				case room < 1<<20 && (!errors.As(err, &f) || f.Reason != reason.TooLarge || !f.Delivered || f.Lost):
+				case room < 1<<20 && (f.Reason != reason.TooLarge || !f.Delivered || f.Lost):
 					t.Errorf("without room: got %v (%+v), want too_large, delivered", err, f)
 				}
 			}
 			target, _ = dial()
 			_, err := call(t, connect(t, target, &listener{}, 100_000), "big")
-			var f *link.Failure
-			if !errors.As(err, &f) || f.Reason != reason.TooLarge || !f.Delivered {
+			if f := failure(err); f.Reason != reason.TooLarge || !f.Delivered {
 				t.Errorf("got %v (%+v), want too_large, delivered", err, f)
 			}
 		})
@@ -393,19 +434,11 @@ func TestHTTPFailures(t *testing.T) {
 			defer srv.Close()
 			s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
 			_, err := call(t, s, "echo")
-			var f *link.Failure
-			if !errors.As(err, &f) || f.Reason != tc.reason || f.Delivered != tc.delivered || f.Lost != tc.lost {
+			if f := failure(err); f.Reason != tc.reason || f.Delivered != tc.delivered || f.Lost != tc.lost {
 				t.Errorf("got %v (%+v); want %s, delivered %v, lost %v", err, f, tc.reason, tc.delivered, tc.lost)
 			}
 		})
 	}
-	t.Run("refused", func(t *testing.T) {
-		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{URL: "http://127.0.0.1:1"}, HTTP: &http.Transport{}, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
-		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != reason.Unavailable || f.Delivered {
-			t.Errorf("got %v, want unavailable", err)
-		}
-	})
 }
 
 func status(code int, text string) http.HandlerFunc {
@@ -420,25 +453,16 @@ func body(kind, text string) http.HandlerFunc {
 }
 
 func TestSSEFailures(t *testing.T) {
-	open := func(answer http.HandlerFunc) error {
-		srv := httptest.NewServer(answer)
-		defer srv.Close()
-		transport := http1.New(&http.Transport{})
-		defer transport.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		_, err := link.Connect(ctx, link.Options{Server: "srv", Target: link.Target{URL: srv.URL, SSE: true}, MaxMessage: 1000, HTTP: transport, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
-		return err
-	}
 	for name, answer := range map[string]http.HandlerFunc{
 		"endpoint elsewhere": body("text/event-stream", "event: endpoint\ndata: http://10.0.0.1/messages\n\n"),
 		"no endpoint":        body("text/event-stream", ": hello\n\n"),
 		"no stream":          body("text/html", "<html>"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var f *link.Failure
-			if err := open(answer); !errors.As(err, &f) || f.Reason != reason.Protocol {
-				t.Errorf("got %v, want a protocol failure", err)
+			srv := httptest.NewServer(answer)
+			defer srv.Close()
+			if f := connectFails(t, link.Target{URL: srv.URL, SSE: true}); f.Reason != reason.Protocol {
+				t.Errorf("got %+v, want a protocol failure", f)
 			}
 		})
 	}

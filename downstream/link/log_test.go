@@ -1,45 +1,19 @@
 package link_test
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
-
-// connectAs is connect with another handler.
-func connectAs(t *testing.T, target link.Target, h link.Handler) *link.Session {
-	return connectLogging(t, target, h, &mcptest.Log{})
-}
-
-func connectLogging(t *testing.T, target link.Target, h link.Handler, l *mcptest.Log) *link.Session {
-	t.Helper()
-	transport := http1.New(&http.Transport{})
-	s, err := link.Connect(t.Context(), link.Options{
-		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{}}`), Handler: h, MaxMessage: 1 << 20, HTTP: transport,
-		Logger: slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	if err != nil {
-		t.Fatalf("Connect: %v", err)
-	}
-	t.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
-	return s
-}
 
 // The answer to a call that was cancelled may come late: that is nothing to warn of. An id that was never
 // used is.
@@ -57,7 +31,7 @@ func TestLateAnswer(t *testing.T) {
 			send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, jsonrpc.Get(m.Params, "requestId"))
 			send(`{"jsonrpc":"2.0","id":4711,"result":{}}`)
 		}
-	}), &listener{}, &l)
+	}), &listener{}, 1<<20, &l)
 	if _, err := s.Call(ctx, &link.Call{Method: "tools/call"}); err == nil {
 		t.Error("got an answer, want the call cancelled")
 	}
@@ -74,7 +48,7 @@ func TestLossIsLoggedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			target, _ := open()
 			var l mcptest.Log
-			s := connectLogging(t, target, &listener{}, &l)
+			s := connectLogging(t, target, &listener{}, 1<<20, &l)
 			s.Close()
 			if got := l.Lines("session with server lost"); len(got) > 0 {
 				t.Errorf("closed: got %q, want nothing", got)
@@ -93,7 +67,7 @@ func TestLossIsLoggedOnce(t *testing.T) {
 	}))
 	defer srv.Close()
 	var l mcptest.Log
-	s := connectLogging(t, link.Target{URL: srv.URL}, &listener{}, &l)
+	s := connectLogging(t, link.Target{URL: srv.URL}, &listener{}, 1<<20, &l)
 	close(gone)
 	var wg sync.WaitGroup
 	for range 20 {
@@ -106,20 +80,21 @@ func TestLossIsLoggedOnce(t *testing.T) {
 }
 
 // Who never connected has lost nothing: the error of Connect is all that there is to tell.
-func TestFailedConnectIsNoLoss(t *testing.T) {
-	for name, target := range map[string]link.Target{
-		"nobody listens":        {URL: "http://127.0.0.1:1"},
-		"the program ends":      {Command: []string{"false"}},
-		"nobody listens to SSE": {URL: "http://127.0.0.1:1", SSE: true},
+func TestFailedConnect(t *testing.T) {
+	for name, tc := range map[string]struct {
+		target link.Target
+		reason string
+	}{
+		"nobody listens":        {link.Target{URL: "http://127.0.0.1:1"}, reason.Unavailable},
+		"nobody listens to SSE": {link.Target{URL: "http://127.0.0.1:1", SSE: true}, reason.Unavailable},
+		"no such program":       {link.Target{Command: []string{"/no/such/program"}}, reason.Unavailable},
+		"the program ends":      {link.Target{Command: []string{"false"}}, reason.Disconnected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l mcptest.Log
-			_, err := link.Connect(t.Context(), link.Options{
-				Server: "srv", Target: target, Initialize: []byte(`{}`), Handler: &listener{}, MaxMessage: 1 << 20, HTTP: &http.Transport{},
-				Logger: slog.New(slog.NewTextHandler(&l, nil)),
-			})
-			if got := l.Lines("lost"); err == nil || len(got) > 0 {
-				t.Errorf("got %v and the log %q, want an error and no line of a loss", err, got)
+			_, err := tryConnect(t.Context(), t, tc.target, &listener{}, 1000, &l)
+			if f := failure(err); f.Reason != tc.reason || f.Delivered && f.Reason == reason.Unavailable || l.Has("lost") {
+				t.Errorf("got %v and the log %q, want %s and no line of a loss", err, l.String(), tc.reason)
 			}
 		})
 	}
@@ -140,40 +115,9 @@ func TestRetryAfterDate(t *testing.T) {
 			w.Header().Set("Retry-After", tc.header)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}))
-		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{URL: srv.URL}, MaxMessage: 1000, HTTP: http.DefaultTransport, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
-		f, ok := err.(*link.Failure)
-		if !ok || f.After < tc.min || f.After > tc.max {
+		if f := connectFails(t, link.Target{URL: srv.URL}); f.Reason == "" || f.After < tc.min || f.After > tc.max {
 			t.Errorf("%q: got %+v, want a wait of %v to %v", tc.header, f, tc.min, tc.max)
 		}
 		srv.Close()
 	}
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-}
-
-// A server that refuses the handshake and says nothing to the other one does not hold up whoever connects.
-func TestRefusalAndSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: refusing(), MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
-		f, ok := err.(*link.Failure)
-		if took := time.Since(began); !ok || f.Reason != reason.Protocol || !strings.Contains(f.Message, "not you") || took > 5*time.Second {
-			t.Errorf("got %+v after %v, want the refusal within 5 s", err, took)
-		}
-	})
-}
-
-// refusing is a server that refuses initialize and ignores all else.
-func refusing() link.Target {
-	return link.Target{Dial: func(context.Context) (io.ReadWriteCloser, error) {
-		ours, theirs := net.Pipe()
-		go func() {
-			defer theirs.Close()
-			for lines := bufio.NewScanner(theirs); lines.Scan(); {
-				if m, _ := jsonrpc.Parse(lines.Bytes()); m.Method == "initialize" {
-					fmt.Fprintf(theirs, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"not you"}}`+"\n", m.ID)
-				}
-			}
-		}()
-		return ours, nil
-	}}
 }

@@ -2,7 +2,6 @@ package link_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -50,8 +49,7 @@ func TestInvalidResponse(t *testing.T) {
 			s := connect(t, to, &listener{}, 1<<20)
 			for _, tool := range []string{"latin-1", "both", "neither"} {
 				reply, err := call(t, s, tool)
-				var f *link.Failure
-				if !errors.As(err, &f) || f.Reason != reason.Protocol || !f.Delivered {
+				if f := failure(err); f.Reason != reason.Protocol || !f.Delivered {
 					t.Errorf("%s: got %s, %v; want a delivered call to fail with the reason protocol", tool, reply.Result, err)
 				}
 			}

@@ -5,7 +5,6 @@ package link_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"syscall"
@@ -52,8 +51,7 @@ func TestChildProcess(t *testing.T) {
 		syscall.Kill(pid, syscall.SIGKILL)
 		select {
 		case err := <-done:
-			var f *link.Failure
-			if !errors.As(err, &f) || !f.Delivered || !f.Lost || f.Reason != reason.Disconnected {
+			if f := failure(err); !f.Delivered || !f.Lost || f.Reason != reason.Disconnected {
 				t.Errorf("got %v (%+v), want disconnected, delivered, lost", err, f)
 			}
 		case <-time.After(2 * time.Second):
@@ -62,20 +60,6 @@ func TestChildProcess(t *testing.T) {
 		s.Close()
 		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 			t.Errorf("the child is still there: %v", err)
-		}
-	})
-	t.Run("no such program", func(t *testing.T) {
-		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{Command: []string{"/no/such/program"}}, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
-		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != reason.Unavailable || f.Delivered {
-			t.Errorf("got %v, want unavailable", err)
-		}
-	})
-	t.Run("it ends while connecting", func(t *testing.T) {
-		_, err := link.Connect(t.Context(), link.Options{Server: "srv", Target: link.Target{Command: []string{"false"}}, MaxMessage: 1000, Logger: slog.New(slog.DiscardHandler), Handler: &listener{}})
-		var f *link.Failure
-		if !errors.As(err, &f) || f.Reason != reason.Disconnected {
-			t.Errorf("got %v, want disconnected", err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package link_test
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -63,10 +62,8 @@ func TestRedirectNotFollowed(t *testing.T) {
 			}))
 			t.Cleanup(srv.Close)
 			target := link.Target{URL: srv.URL + "/mcp", Headers: map[string]redact.Secret{"Authorization": "Bearer x"}}
-			_, err := tryConnect(t, target, &listener{}, 1<<20)
-			var f *link.Failure
-			if !errors.As(err, &f) || f.Reason != reason.Protocol || foreign.Load() != 0 {
-				t.Errorf("got %v and %d requests elsewhere, want the reason protocol and none", err, foreign.Load())
+			if f := connectFails(t, target); f.Reason != reason.Protocol || foreign.Load() != 0 {
+				t.Errorf("got %+v and %d requests elsewhere, want the reason protocol and none", f, foreign.Load())
 			}
 		})
 	}

@@ -62,11 +62,11 @@ func TestBadRequest(t *testing.T) {
 			})
 			s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
 			got, err := call(t, s, "echo")
-			var f *link.Failure
+			f := failure(err)
 			switch {
 			case tc.want != "" && (err != nil || string(got.Err) != tc.want):
 				t.Errorf("got %s, %v; want %s", got.Err, err, tc.want)
-			case tc.want == "" && (!errors.As(err, &f) || f.Reason != reason.Protocol || f.Lost):
+			case tc.want == "" && (f.Reason != reason.Protocol || f.Lost):
 				t.Errorf("got %s, %+v; want a failure of the call alone", got.Err, err)
 			}
 			if s.Err() != nil || pings.Load() != 1 {
@@ -164,9 +164,8 @@ func TestHandshakeRefusedLate(t *testing.T) {
 				return true
 			})
 			if !modern {
-				var f *link.Failure
-				if _, err := tryConnect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20); !errors.As(err, &f) || f.Reason != reason.Protocol {
-					t.Errorf("got %v, want the failure of the handshake", err)
+				if f := connectFails(t, link.Target{URL: srv.URL}); f.Reason != reason.Protocol {
+					t.Errorf("got %+v, want the failure of the handshake", f)
 				}
 				return
 			}

@@ -65,14 +65,10 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"GET", "DELETE"} {
-		if resp := w.do(context.Background(), method, "/mcp", "", header{"Mcp-Session-Id": "x"}); resp.StatusCode != 401 {
-			t.Errorf("%s without a key: got %d, want 401", method, resp.StatusCode)
-		}
+		w.status(fmt.Sprintf("%s without a key", method), method, "/mcp", "", header{"Mcp-Session-Id": "x"}, 401)
 	}
 	for _, h := range []header{nil, bearer("key-eve")} {
-		if resp := w.do(context.Background(), "GET", "/sse", "", h); resp.StatusCode != 401 {
-			t.Errorf("GET /sse with %v: got %d, want 401", h, resp.StatusCode)
-		}
+		w.status(fmt.Sprintf("GET /sse with %v", h), "GET", "/sse", "", h, 401)
 	}
 }
 
@@ -112,9 +108,7 @@ func TestSessionsBelongToTheirKey(t *testing.T) {
 		{"request without the key", request("1", "seen", ""), 401},
 		{"its key", meta("key-ann"), 200},
 	} {
-		if status, _, body := w.post(row.body, h); status != row.status {
-			t.Errorf("%d, %s: got %d %s, want %d", i, row.name, status, body, row.status)
-		}
+		w.want(fmt.Sprintf("%d, %s", i, row.name), row.body, h, row.status)
 	}
 	for _, method := range []string{"GET", "DELETE"} {
 		for key, want := range map[string]int{"": 401, "key-bob": 404} {
@@ -136,23 +130,12 @@ func TestKeysOnSSE(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
 	ann := header{"X-API-Key": "key-ann"}
 	c := w.sse(ann)
-	if status, body := c.post(request("1", "tools/call", ""), nil); status != 401 {
-		t.Errorf("no key: got %d %s, want 401", status, body)
-	}
-	if status, body := c.post(request("1", "tools/call", ""), header{"X-API-Key": "key-bob"}); status != 404 {
-		t.Errorf("other key: got %d %s, want 404", status, body)
-	}
-	if status, body := c.post(request("2", "tools/call", `"api_key":"key-eve"`), nil); status != 202 {
-		t.Errorf("wrong key: got %d %s, want 202", status, body)
-	}
-	if got := c.events.message(); !strings.Contains(got,
-		`"id":2,"result":{"content":[{"type":"text","text":"Invalid API key"}],"isError":true}`) {
-		t.Errorf("wrong key: got %s, want the tool error", got)
-	}
+	c.want("no key", request("1", "tools/call", ""), nil, 401)
+	c.want("other key", request("1", "tools/call", ""), header{"X-API-Key": "key-bob"}, 404)
+	c.want("wrong key", request("2", "tools/call", `"api_key":"key-eve"`), nil, 202)
+	contains(t, "wrong key", c.events.message(), `"id":2,"result":{"content":[{"type":"text","text":"Invalid API key"}],"isError":true}`)
 	c.post(request("3", "seen", ""), ann)
-	if got := c.events.message(); !strings.Contains(got, `"Caller":"key:ann"`) {
-		t.Errorf("right key: got %s, want ann", got)
-	}
+	contains(t, "right key", c.events.message(), `"Caller":"key:ann"`)
 }
 
 func TestNoKeyOnStdio(t *testing.T) {
@@ -232,16 +215,12 @@ func TestOrigins(t *testing.T) {
 		} else {
 			checkError(t, body, "null", -32600)
 		}
-		if got := answer.Get("Access-Control-Allow-Origin"); got != allowed {
-			t.Errorf("%s: got Access-Control-Allow-Origin %q, want %q", row.name, got, allowed)
-		}
+		equal(t, row.name, answer.Get("Access-Control-Allow-Origin"), allowed)
 		for _, path := range []string{"/sse", "/messages/?session_id=x"} {
 			if row.status != 403 {
 				continue
 			}
-			if resp := w.do(context.Background(), "GET", path, "", h); resp.StatusCode != 403 {
-				t.Errorf("%s, %s: got %d, want 403", row.name, path, resp.StatusCode)
-			}
+			w.status(fmt.Sprintf("%s, %s", row.name, path), "GET", path, "", h, 403)
 		}
 	}
 }
@@ -249,10 +228,8 @@ func TestOrigins(t *testing.T) {
 // With keys any Host is accepted: a page without a key cannot use it.
 func TestKeysMakeEveryHostGood(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t), Public: true})
-	if status, _, body := w.post(request("1", "seen", ""), header{"Host": "nexus.example.com",
-		"X-API-Key": "key-ann"}); status != 200 {
-		t.Errorf("got %d %s, want 200", status, body)
-	}
+	w.want("answer", request("1", "seen", ""), header{"Host": "nexus.example.com",
+		"X-API-Key": "key-ann"}, 200)
 }
 
 func TestTwoOriginsAreRefused(t *testing.T) {
@@ -285,9 +262,7 @@ func TestPreflight(t *testing.T) {
 		for k, want := range map[string]string{
 			"Access-Control-Allow-Origin": "http://localhost:6274", "Access-Control-Allow-Methods": methods, "Vary": "Origin",
 		} {
-			if got := resp.Header.Get(k); got != want {
-				t.Errorf("%s: got %s %q, want %q", path, k, got, want)
-			}
+			equal(t, path, resp.Header.Get(k), want)
 		}
 		allowed := resp.Header.Get("Access-Control-Allow-Headers")
 		for _, name := range []string{"content-type", "authorization", "x-api-key", "mcp-session-id", "mcp-protocol-version",
@@ -369,9 +344,7 @@ func TestTokens(t *testing.T) {
 		if status != row.status || !strings.Contains(body, row.want) {
 			t.Errorf("%s: got %d %s, want %d and %s", row.name, status, body, row.status, row.want)
 		}
-		if got := h.Get("WWW-Authenticate"); got != row.challenge {
-			t.Errorf("%s: got WWW-Authenticate %s, want %s", row.name, got, row.challenge)
-		}
+		equal(t, row.name, h.Get("WWW-Authenticate"), row.challenge)
 	}
 	if refused, _ := w.edge.Losses(); refused["unauthorized"] != 8 || refused["insufficient"] != 2 || refused["unverified"] != 0 {
 		t.Errorf("got refusals %v, want 8 unauthorized and 2 insufficient", refused)
@@ -398,9 +371,7 @@ func TestTokensBesideKeys(t *testing.T) {
 		{request("1", "seen", ""), w.bearer(nil), 200, `"Caller":"oauth:`},
 		{request("1", "seen", ""), nil, 401, "an API key or an access token is needed"},
 	} {
-		if status, _, body := w.post(row.body, row.h); status != row.status || !strings.Contains(body, row.want) {
-			t.Errorf("%s: got %d %s, want %d and %s", row.body, status, body, row.status, row.want)
-		}
+		w.want(row.body, row.body, row.h, row.status, row.want)
 	}
 }
 
@@ -430,9 +401,7 @@ func TestSessionOfTokens(t *testing.T) {
 	in := func(h header) header { return with(h, "Mcp-Session-Id", id) }
 	seen := func(name string, h header, want int) {
 		t.Helper()
-		if status, _, body := w.post(request("1", "seen", ""), in(h)); status != want {
-			t.Errorf("%s: got %d %s, want %d", name, status, body, want)
-		}
+		w.want(name, request("1", "seen", ""), in(h), want)
 	}
 	stream := w.do(t.Context(), "GET", "/mcp", "", with(in(w.bearer(a)), "Accept", "text/event-stream"))
 	sse := w.sse(w.bearer(a))
@@ -446,9 +415,7 @@ func TestSessionOfTokens(t *testing.T) {
 	if !w.edge.Send(id, []byte(`{"jsonrpc":"2.0","method":"notifications/x"}`)) {
 		t.Error("got no session after the first token, want the second to keep it")
 	}
-	if got := readEvents(t, stream.Body).message(); !strings.Contains(got, "notifications/x") {
-		t.Errorf("got %s on the stream, want the notification", got)
-	}
+	contains(t, "answer", readEvents(t, stream.Body).message(), "notifications/x")
 	w.clock.Pass(80 * time.Second) // and so have all
 	_, _ = io.Copy(io.Discard, stream.Body)
 	for {
@@ -479,9 +446,7 @@ func TestCallOutlivesItsToken(t *testing.T) {
 			t.Fatalf("got %+v, %t, want the call to go on", f, open)
 		}
 	}
-	if status, _, _ := w.post(request("8", "seen", ""), session); status != 401 {
-		t.Errorf("another call: got %d, want 401", status)
-	}
+	w.want("another call", request("8", "seen", ""), session, 401)
 }
 
 // A request that listens for notifications ends when its token has expired, and not before.
@@ -498,9 +463,7 @@ func TestListenEndsWithItsToken(t *testing.T) {
 			}
 		}
 		w.clock.Pass(time.Hour)
-		if got := events.message(); !strings.Contains(got, `"id":7,"result"`) {
-			t.Errorf("%s: got %s, want its end", name, got)
-		}
+		contains(t, name, events.message(), `"id":7,"result"`)
 		w.clock.Pass(-time.Hour)
 	}
 }
@@ -588,13 +551,9 @@ func TestUnauthenticated(t *testing.T) {
 		request("1", "ping", ""):             200,
 		`[` + request("1", "ping", "") + `]`: 200,
 	} {
-		if status, _, got := w.post(body, s); status != want {
-			t.Errorf("%s: got %d %s, want %d", body, status, got, want)
-		}
+		w.want(body, body, s, want)
 	}
-	if status, _, _ := w.post(request("1", "ping", ""), header{"Mcp-Session-Id": "forged"}); status != 404 {
-		t.Errorf("ping in a session that is not there: got %d, want 404", status)
-	}
+	w.want("ping in a session that is not there", request("1", "ping", ""), header{"Mcp-Session-Id": "forged"}, 404)
 	if got := w.srv.all(); len(got) > 0 || w.edge.Sessions() != 0 || w.srv.ends() != 0 {
 		t.Errorf("before a key: got %q served and %d sessions, want none", got, w.edge.Sessions())
 	}
@@ -619,19 +578,15 @@ func TestInitializedWithoutKey(t *testing.T) {
 	_, h, _ := w.post(strings.Replace(initialize("2025-06-18"), `"clientInfo"`,
 		`"_meta":{"api_key":"key-ann"},"clientInfo"`, 1), nil)
 	s := header{"Mcp-Session-Id": h.Get("Mcp-Session-Id")}
-	if status, _, _ := w.post(initialized, s); status != 202 {
-		t.Errorf("initialized: got %d, want 202", status)
-	}
+	w.want("initialized", initialized, s, 202)
 	if got := w.srv.all(); fmt.Sprint(got) != "[initialize:2025-06-18]" {
 		t.Errorf("without the key: got %q served, want initialize alone", got)
 	}
 	w.post(call("1", "echo", "{}"), header{"Mcp-Session-Id": s["Mcp-Session-Id"], "X-API-Key": "key-ann"})
 	w.post(initialized, s) // again
 	w.post(call("2", "echo", "{}"), header{"Mcp-Session-Id": s["Mcp-Session-Id"], "X-API-Key": "key-ann"})
-	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2025-06-18 notifications/initialized tools/call:echo tools/"+
-		"call:echo]"; got != want {
-		t.Errorf("got %s served, want %s", got, want)
-	}
+	equal(t, "answer", fmt.Sprint(w.srv.all()), "[initialize:2025-06-18 notifications/initialized tools/call:echo tools/"+
+		"call:echo]")
 }
 
 // On HTTP+SSE the edge alone answers messages without a key, and its response cannot pass for that to a request of the
@@ -641,31 +596,21 @@ func TestUnauthenticatedOnSSE(t *testing.T) {
 	ann := header{"X-API-Key": "key-ann"}
 	c := w.sse(ann)
 	c.post(initialize("2024-11-05"), nil)
-	if got := c.events.message(); !strings.Contains(got, `"id":"init","result":{"protocolVersion":"2024-11-05"`) {
-		t.Errorf("initialize: got %s, want the router's own answer", got)
-	}
+	contains(t, "initialize", c.events.message(), `"id":"init","result":{"protocolVersion":"2024-11-05"`)
 	c.post(initialized, nil)
 	if got := w.srv.all(); len(got) > 0 {
 		t.Errorf("before a key: got %q served, want nothing", got)
 	}
 	c.post(call("1", "hold", "{}"), ann)
 	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.all()) == 3 })
-	if got, want := fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:"+
-		"hold]"; got != want {
-		t.Errorf("got %s served, want %s", got, want)
-	}
+	equal(t, "answer", fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:"+
+		"hold]")
 	for _, body := range []string{request("1", "ping", ""), request("1", "tools/call", `"api_key":"key-eve"`)} {
-		if status, got := c.post(body, nil); status != 400 {
-			t.Errorf("%s: got %d %s, want 400", body, status, got)
-		}
+		c.want(body, body, nil, 400)
 	}
 	for _, body := range []string{cancelOf("1", `"x"`), `{"jsonrpc":"2.0","id":"nexus-1","result":{}}`} {
-		if status, got := c.post(body, nil); status != 401 {
-			t.Errorf("%s: got %d %s, want 401", body, status, got)
-		}
+		c.want(body, body, nil, 401)
 	}
 	close(w.srv.release)
-	if got, want := c.events.message(), `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	equal(t, "answer", c.events.message(), `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`)
 }

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,12 +53,8 @@ func TestBatches(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"2024-11-05", "2025-06-18", "2025-11-25"} {
-		if status, _, body := w.post(rows[0].body, w.open(version)); status != 400 {
-			t.Errorf("%s: got %d %s, want 400", version, status, body)
-		}
-		if status, _, body := w.post(rows[0].body, header{"MCP-Protocol-Version": version}); status != 400 {
-			t.Errorf("%s by header: got %d %s, want 400", version, status, body)
-		}
+		w.want(version, rows[0].body, w.open(version), 400)
+		w.want(fmt.Sprintf("%s by header", version), rows[0].body, header{"MCP-Protocol-Version": version}, 400)
 	}
 }
 
@@ -71,23 +68,7 @@ func TestAskInBatch(t *testing.T) {
 	w.post(`[{"jsonrpc":"2.0","id":`+id+`,"result":7}]`, h)
 	close(w.srv.release)
 	want := `[{"jsonrpc":"2.0","id":1,"result":{"answer":7}},{"jsonrpc":"2.0","id":2,"result":{"held":true}}]`
-	if got := ev.message(); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-// A batch gets heartbeats like any other response.
-func TestQuietBatch(t *testing.T) {
-	w := newWire(t, edge.Options{Heartbeat: 10 * time.Millisecond})
-	resp := w.do(context.Background(), "POST", "/mcp", `[`+call("1", "hold", "{}")+`]`, nil)
-	ev := readEvents(t, resp.Body)
-	if f, _ := ev.next(); f.comment == "" {
-		t.Errorf("got %+v, want a comment", f)
-	}
-	close(w.srv.release)
-	if got, want := ev.message(), `[{"jsonrpc":"2.0","id":1,"result":{"held":true}}]`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	equal(t, "answer", ev.message(), want)
 }
 
 // Each request of a batch counts towards the limit.
@@ -108,23 +89,14 @@ func TestOverloadedBatch(t *testing.T) {
 func TestCancelInBatch(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-03-26")
-	answers := make(chan string, 2)
-	post := func(body string) {
-		_, _, got := w.post(body, h)
-		answers <- got
-	}
-	go post(`[` + call("1", "sleep", "{}") + `,` + call("2", "echo", "{}") + `]`)
-	mcptest.Eventually(t, "both are served", func() bool { return len(w.srv.log()) == 2 })
+	answer := w.start(`[`+call("1", "sleep", "{}")+`,`+call("2", "echo", "{}")+`]`, h)
+	w.served(2)
 	w.post(cancelOf("1", "null"), h)
-	if got, want := <-answers, `[{"jsonrpc":"2.0","id":2,"result":{"echo":{}}}]`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	go post(`[` + call("1", "sleep", "{}") + `]`)
-	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 3 })
+	equal(t, "one of two", <-answer, `[{"jsonrpc":"2.0","id":2,"result":{"echo":{}}}]`)
+	answer = w.start(`[`+call("1", "sleep", "{}")+`]`, h)
+	w.served(3)
 	w.post(`[`+cancelOf("1", "null")+`]`, h)
-	if got := <-answers; got != "" {
-		t.Errorf("nothing left: got %s, want no response", got)
-	}
+	equal(t, "the only one", <-answer, "")
 }
 
 func TestBatchesOnSharedStreams(t *testing.T) {
@@ -132,22 +104,16 @@ func TestBatchesOnSharedStreams(t *testing.T) {
 	body := `[` + call("1", "echo", "{}") + `,` + call("2", "echo", "{}") + `]`
 	w := newWire(t, edge.Options{})
 	c := w.sse(nil)
-	if status, got := c.post(body, nil); status != 400 {
-		t.Errorf("before initialize: got %d %s, want 400", status, got)
-	}
+	c.want("before initialize", body, nil, 400)
 	c.post(initialize("2025-03-26"), nil)
 	c.events.message()
 	c.post(body, nil)
-	if got := c.events.message(); got != want {
-		t.Errorf("sse: got %s, want %s", got, want)
-	}
+	equal(t, "sse", c.events.message(), want)
 	p := newStdio(t, w.edge, w.srv)
 	p.send(initialize("2025-03-26"))
 	p.line()
 	p.send(body)
-	if got := p.line(); got != want {
-		t.Errorf("stdio: got %s, want %s", got, want)
-	}
+	equal(t, "stdio", p.line(), want)
 	p.finish()
 }
 
@@ -160,19 +126,13 @@ func TestBatchIsServedInPart(t *testing.T) {
 	for i := range 200 {
 		calls = append(calls, call(strconv.Itoa(i), "hold", "{}"))
 	}
-	answer := make(chan string, 1)
-	go func() {
-		_, _, body := w.post("["+strings.Join(calls, ",")+"]", h)
-		answer <- body
-	}()
+	answer := w.start("["+strings.Join(calls, ",")+"]", h)
 	mcptest.Eventually(t, "all are tracked and a part is served", func() bool {
 		return w.edge.Tracked() == 200 && len(w.srv.log()) >= width
 	})
 	w.post(cancelOf("199", "null"), h)
 	w.post(call(`"x"`, "echo", "{}"), h)
-	if got := len(w.srv.log()); got != width+1 {
-		t.Errorf("got %d requests served, want %d of the batch and one beside it", got, width)
-	}
+	equal(t, "answer", len(w.srv.log()), width+1)
 	close(w.srv.release)
 	got := <-answer
 	if n := strings.Count(got, `"held":true`); n != 199 || strings.Contains(got, `"id":199,`) {

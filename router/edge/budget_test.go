@@ -12,9 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/router/edge"
@@ -45,12 +43,8 @@ func TestResultsAreCharged(t *testing.T) {
 	if held := w.edge.Held(); held < big || held > own {
 		t.Errorf("got %d bytes held, want those of one result", held)
 	}
-	if _, _, got := w.post(call("3", "big", `{"n":10485760}`), nil); !strings.Contains(got, tooLarge) {
-		t.Errorf("a result of 10 MiB more: got %.200s, want too_large", got)
-	}
-	if _, _, got := w.post(call("4", "big", `{"n":1048576}`), nil); !strings.Contains(got, `"result"`) {
-		t.Errorf("a result of 1 MiB more: got %.200s, want a result", got)
-	}
+	w.want("a result of 10 MiB more", call("3", "big", `{"n":10485760}`), nil, 200, tooLarge)
+	w.want("a result of 1 MiB more", call("4", "big", `{"n":1048576}`), nil, 200, `"result"`)
 	resp, err := http.ReadResponse(bufio.NewReader(conns[1]), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -60,10 +54,7 @@ func TestResultsAreCharged(t *testing.T) {
 	}
 	conns[0].Close()
 	mcptest.Eventually(t, "the result is released", func() bool { return w.edge.Held() == 0 })
-	if _, _, got := w.post(call("5", "big", fmt.Sprintf(`{"n":%d}`, 64<<20-100)), nil); !strings.Contains(got,
-		`"result"`) {
-		t.Errorf("a result of 64 MiB to a caller that holds nothing: got %.200s, want a result", got)
-	}
+	w.want("a result of 64 MiB to a caller that holds nothing", call("5", "big", fmt.Sprintf(`{"n":%d}`, 64<<20-100)), nil, 200, `"result"`)
 }
 
 // Each result of a batch that does not fit into the caller's memory limit is replaced by an error, in order.
@@ -112,9 +103,7 @@ func TestBodiesAreCharged(t *testing.T) {
 	}
 	p := newStdio(t, w.edge, w.srv)
 	p.send(call("1", "echo", "{}"))
-	if got := p.line(); !strings.Contains(got, `"result"`) {
-		t.Errorf("another caller: got %s, want a result", got)
-	}
+	contains(t, "another caller", p.line(), `"result"`)
 	p.finish()
 }
 
@@ -139,13 +128,9 @@ func TestQueuesAreCharged(t *testing.T) {
 	if held := w.edge.Held(); held > own/2 || held < own/4 {
 		t.Errorf("100 sessions: got %d bytes held, want half of %d at most", held, own)
 	}
-	if status, _, _ := w.post(call("1", "echo", "{}"), h); status != 200 {
-		t.Errorf("a request meanwhile: got %d, want 200", status)
-	}
+	w.want("a request meanwhile", call("1", "echo", "{}"), h, 200)
 	resp := w.do(context.Background(), "GET", "/mcp", "", h)
-	if got, want := readEvents(t, resp.Body).message(), string(logMessage(900, 1<<20)); got != want {
-		t.Errorf("got %.60s, want the last message alone", got)
-	}
+	equal(t, "answer", readEvents(t, resp.Body).message(), string(logMessage(900, 1<<20)))
 }
 
 // If the response is to be JSON, notifications of the call go to the session's own stream if that is open. Progress
@@ -163,9 +148,7 @@ func TestNotificationsBesideJSON(t *testing.T) {
 	}
 	w.post(call("2", "messages", `{"n":3,"bytes":1}`), only)
 	for i := range 3 {
-		if got, want := ev.message(), string(logMessage(i, 1)); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		equal(t, "answer", ev.message(), string(logMessage(i, 1)))
 	}
 }
 
@@ -208,9 +191,7 @@ func TestPanicsStayInside(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("stdio: got stuck, want an error")
 	}
-	if err := e.Stop(t.Context()); err != nil {
-		t.Errorf("Stop: got %v, want nil", err)
-	}
+	equal(t, "Stop", e.Stop(t.Context()), nil)
 	if held := e.Held(); held != 0 {
 		t.Errorf("got %d bytes held in the end, want none", held)
 	}
@@ -236,9 +217,7 @@ func TestMemoryShort(t *testing.T) {
 		`"reason":"overloaded","retryable":true`) {
 		t.Errorf("got %d %v %s, want 429 with Retry-After and overloaded", status, got, body)
 	}
-	if got := w.edge.Refused(); got != 1 {
-		t.Errorf("got %d requests counted as refused, want 1", got)
-	}
+	equal(t, "answer", w.edge.Refused(), 1)
 	if len(w.srv.log()) != 0 {
 		t.Errorf("the handler got %v, want nothing", w.srv.log())
 	}
@@ -248,62 +227,3 @@ func TestMemoryShort(t *testing.T) {
 		return status == http.StatusOK
 	})
 }
-
-// A client that sends its body too slowly loses its connection.
-func TestSlowBody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := edge.New(edge.Options{})
-		client, server := net.Pipe()
-		s := &http.Server{Handler: e.Streamable(newServer(), nil)}
-		l := &oneConn{conn: server, done: make(chan struct{})}
-		served := make(chan struct{})
-		go func() { _ = s.Serve(l); close(served) }()
-		sender := make(chan struct{})
-		go func() {
-			defer close(sender)
-			_, _ = io.WriteString(client, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/"+
-				"json\r\nContent-Length: 1000\r\n\r\n")
-			for {
-				if _, err := io.WriteString(client, " "); err != nil {
-					return
-				}
-				time.Sleep(5 * time.Second)
-			}
-		}()
-		began := time.Now()
-		answer, _ := io.ReadAll(client) // until the server closes the connection
-		if took := time.Since(began); took < 55*time.Second || took > 65*time.Second {
-			t.Errorf("got the connection closed after %v, want a minute", took)
-		}
-		if !strings.HasPrefix(string(answer), "HTTP/1.1 400") {
-			t.Errorf("got %q, want 400", answer)
-		}
-		client.Close()
-		<-sender
-		_ = s.Close()
-		<-served
-		if err := e.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// oneConn is a listener of one connection.
-type oneConn struct {
-	conn net.Conn
-	once sync.Once
-	done chan struct{}
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	if c := l.conn; c != nil {
-		l.conn = nil
-		return c, nil
-	}
-	<-l.done
-	return nil, net.ErrClosed
-}
-
-func (l *oneConn) Close() error { l.once.Do(func() { close(l.done) }); return nil }
-
-func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }

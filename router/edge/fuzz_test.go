@@ -3,6 +3,7 @@ package edge_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,9 +80,7 @@ func FuzzPost(f *testing.F) {
 		got := w.Body.String()
 		switch kind := w.Header().Get("Content-Type"); {
 		case kind == "application/json":
-			if err := jsonrpc.Valid(w.Body.Bytes()); err != nil {
-				t.Errorf("answer to %q: got %q: %v", body, got, err)
-			}
+			equal(t, fmt.Sprintf("answer to %q", body), jsonrpc.Valid(w.Body.Bytes()), nil)
 		case kind == "text/event-stream":
 			ev := readEvents(t, strings.NewReader(got))
 			for {
@@ -112,9 +111,7 @@ func FuzzStdio(f *testing.F) {
 		e := edge.New(edge.Options{})
 		defer stop(t, e)
 		var out bytes.Buffer
-		if err := e.ServeStdio(t.Context(), bytes.NewReader(in), &out, picky{t}); err != nil {
-			t.Errorf("ServeStdio with %q: got %v, want nil", in, err)
-		}
+		equal(t, fmt.Sprintf("ServeStdio with %q", in), e.ServeStdio(t.Context(), bytes.NewReader(in), &out, picky{t}), nil)
 		if out.Len() == 0 {
 			return
 		}
@@ -123,9 +120,7 @@ func FuzzStdio(f *testing.F) {
 			t.Errorf("output for %q ends with %q, want a newline", in, last)
 		}
 		for _, line := range lines[:len(lines)-1] {
-			if err := jsonrpc.Valid([]byte(line)); err != nil {
-				t.Errorf("output for %q: got line %q: %v", in, line, err)
-			}
+			equal(t, fmt.Sprintf("output for %q", in), jsonrpc.Valid([]byte(line)), nil)
 		}
 	})
 }

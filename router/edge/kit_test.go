@@ -21,6 +21,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -51,9 +52,7 @@ func newWire(t testing.TB, o edge.Options) *wire {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
-		if err := e.Stop(ctx); err != nil {
-			t.Errorf("Stop: got %v, want nil", err)
-		}
+		equal(t, "Stop", e.Stop(ctx), nil)
 		h.CloseClientConnections()
 		h.Close()
 		mcptest.Eventually(t, "nothing is charged to a caller any more", func() bool { return e.Held() == 0 })
@@ -101,6 +100,38 @@ func (w *wire) post(body string, h header) (int, http.Header, string) {
 	return resp.StatusCode, resp.Header, string(b)
 }
 
+// want posts a message and checks the status of the answer and the parts of its body.
+func (w *wire) want(what, body string, h header, status int, parts ...string) {
+	w.t.Helper()
+	got, _, answer := w.post(body, h)
+	if got != status {
+		w.t.Errorf("%s: got %d %s, want %d", what, got, answer, status)
+	}
+	contains(w.t, what, answer, parts...)
+}
+
+// status sends a request and checks the status of the answer.
+func (w *wire) status(what, method, path, body string, h header, want int) {
+	w.t.Helper()
+	equal(w.t, what, w.do(context.Background(), method, path, body, h).StatusCode, want)
+}
+
+// start posts a message and returns the channel of its answer.
+func (w *wire) start(body string, h header) <-chan string {
+	answer := make(chan string, 1)
+	go func() {
+		_, _, got := w.post(body, h)
+		answer <- got
+	}()
+	return answer
+}
+
+// served waits until the handler has been served n calls and notifications.
+func (w *wire) served(n int) {
+	w.t.Helper()
+	mcptest.Eventually(w.t, fmt.Sprintf("%d are served", n), func() bool { return len(w.srv.log()) == n })
+}
+
 // open initializes a session on /mcp.
 func (w *wire) open(version string) header {
 	w.t.Helper()
@@ -138,16 +169,76 @@ func (w *wire) raw(body string, length int, h header) net.Conn {
 	return conn
 }
 
-// direct serves requests without a network, so that time can be made to pass.
+// newDirect returns an edge whose streamable surface is served without a network, so that time can be made to pass.
+func newDirect(t testing.TB, o edge.Options) (*edge.Edge, *server, http.Handler) {
+	srv := newServer()
+	e := edge.New(o)
+	t.Cleanup(func() {
+		stop(t, e)
+		equal(t, "bytes held in the end", e.Held(), 0)
+	})
+	return e, srv, e.Streamable(srv, nil)
+}
+
+// direct serves a request without a network. The header Remote is the client's address.
 func direct(e http.Handler, method, body string, h header) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, "http://127.0.0.1/mcp", reader(body))
+	return directly(context.Background(), e, method, body, h)
+}
+
+// directly is direct with the context of the connection.
+func directly(ctx context.Context, e http.Handler, method, body string, h header) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1/mcp", reader(body))
 	for k, v := range h {
 		r.Header.Set(k, v)
+	}
+	if remote := h["Remote"]; remote != "" {
+		r.RemoteAddr = remote
 	}
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	return w
 }
+
+// session opens a session and returns its header.
+func session(e http.Handler, version string, h header) header {
+	return with(h, "Mcp-Session-Id", direct(e, "POST", initialize(version), h).Header().Get("Mcp-Session-Id"))
+}
+
+// pipeServer serves a handler on in-memory connections, for synctest. dial sends a request and returns the connection.
+func pipeServer(t *testing.T, h http.Handler) (dial func(request string) net.Conn) {
+	p := &pipes{conns: make(chan net.Conn)}
+	server := &http.Server{Handler: h}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(output.CoalesceWrites(server, p)) }()
+	t.Cleanup(func() {
+		server.Close()
+		<-served
+	})
+	return func(request string) net.Conn {
+		client, conn := net.Pipe()
+		t.Cleanup(func() { client.Close() })
+		p.conns <- conn
+		_, _ = io.WriteString(client, request)
+		return client
+	}
+}
+
+// pipes is a listener of in-memory connections.
+type pipes struct {
+	conns chan net.Conn
+	once  sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p *pipes) Close() error { p.once.Do(func() { close(p.conns) }); return nil }
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 func with(h header, name, value string) header {
 	out := header{name: value}
@@ -172,12 +263,28 @@ func stop(t testing.TB, e *edge.Edge) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := e.Stop(ctx); err != nil {
-		t.Errorf("Stop: got %v, want nil", err)
-	}
+	equal(t, "Stop", e.Stop(ctx), nil)
 }
 
 func reader(s string) io.Reader { return strings.NewReader(s) }
+
+// equal checks a value.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// contains checks that a text has all parts.
+func contains(t testing.TB, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: got %.2000s, want %s in it", what, text, part)
+		}
+	}
+}
 
 // checkError checks that body is an error response.
 func checkError(t testing.TB, body, id string, code int) {
@@ -312,9 +419,17 @@ func (c *sseClient) post(body string, h header) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
+// want posts a message and checks the status of the answer.
+func (c *sseClient) want(what, body string, h header, status int) {
+	c.w.t.Helper()
+	got, _ := c.post(body, h)
+	equal(c.w.t, what, got, status)
+}
+
 // stdioClient is a client at the other end of two pipes.
 type stdioClient struct {
 	t    testing.TB
+	mu   sync.Mutex // one line at a time
 	in   *io.PipeWriter
 	out  *bufio.Reader
 	done chan error
@@ -334,6 +449,8 @@ func newStdio(t testing.TB, e *edge.Edge, s edge.Handler) *stdioClient {
 
 func (c *stdioClient) send(line string) {
 	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
 		c.t.Fatal(err)
 	}
@@ -363,6 +480,21 @@ func (c *stdioClient) finish() {
 	case <-time.After(20 * time.Second):
 		c.t.Error("ServeStdio did not return within 5 s of EOF")
 	}
+}
+
+// onShared runs a test on each transport with one stream for all messages.
+func onShared(t *testing.T, run func(t *testing.T, w *wire, send func(string), next func() string)) {
+	t.Run("sse", func(t *testing.T) {
+		w := newWire(t, edge.Options{})
+		c := w.sse(nil)
+		run(t, w, func(m string) { c.want("POST", m, nil, 202) }, c.events.message)
+	})
+	t.Run("stdio", func(t *testing.T) {
+		w := newWire(t, edge.Options{})
+		p := newStdio(t, w.edge, w.srv)
+		run(t, w, p.send, p.line)
+		p.finish()
+	})
 }
 
 func initialize(version string) string {

@@ -107,13 +107,9 @@ func TestModernRequests(t *testing.T) {
 			}
 			checkError(t, body, id, row.code)
 		}
-		if got := answer.Get("Mcp-Session-Id"); got != "" {
-			t.Errorf("%s: got session %q, want none", row.name, got)
-		}
+		equal(t, row.name, answer.Get("Mcp-Session-Id"), "")
 	}
-	if got := w.edge.Sessions(); got != 1 {
-		t.Errorf("sessions: got %d, want 1", got)
-	}
+	equal(t, "sessions", w.edge.Sessions(), 1)
 }
 
 func TestUnsupportedVersionSaysWhatIsSupported(t *testing.T) {
@@ -223,10 +219,7 @@ func TestInputRequired(t *testing.T) {
 			if got := strings.Join(w.srv.log(), " "); !strings.HasSuffix(got, `tools/call:ask-twice {"n":1} {"n":2}`) {
 				t.Errorf("the handler: got %s, want one call and both answers", got)
 			}
-			if got := send(roundTripOf("6", "ask-twice", `{"roots":{}}`, "6", "")); !strings.Contains(got,
-				"it does not accept requests") {
-				t.Errorf("a client that lends no model: got %s, want it not asked", got)
-			}
+			contains(t, "a client that lends no model", send(roundTripOf("6", "ask-twice", `{"roots":{}}`, "6", "")), "it does not accept requests")
 		})
 	}
 	mcptest.Eventually(t, "nothing is in flight", func() bool { return w.edge.Tracked() == 0 })
@@ -294,9 +287,7 @@ func TestMRTREnds(t *testing.T) {
 	mcptest.Eventually(t, "the call is served", func() bool { return w.srv.log()[len(w.srv.log())-1] == "tools/call:hold" })
 	p.send(cancelOf("1", `"enough"`))
 	mcptest.Eventually(t, "it is cancelled", func() bool { var c *edge.Cancelled; return errors.As(w.srv.lastCause(), &c) })
-	if got := w.edge.Tracked(); got != 1 {
-		t.Errorf("in flight: got %d, want the one whose client is away", got)
-	}
+	equal(t, "in flight", w.edge.Tracked(), 1)
 }
 
 // A result between round trips waits for the next round trip, for a bounded time.
@@ -313,21 +304,14 @@ func TestResultWaitsForRetry(t *testing.T) {
 		if !errors.Is(srv.lastCause(), context.DeadlineExceeded) {
 			t.Errorf("the request: got %v, want a timeout", srv.lastCause())
 		}
-		if got := post(roundTripOf("2", "ask-briefly", asks, "1", more)).Body.String(); !strings.Contains(got,
-			`"id":2,"result":{"resultType":"complete"`) {
-			t.Errorf("a client that comes late: got %s, want the result", got)
-		}
+		contains(t, "a client that comes late", post(roundTripOf("2", "ask-briefly", asks, "1", more)).Body.String(), `"id":2,"result":{"resultType":"complete"`)
 		_, more = required(t, post(roundTripOf("3", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
 		time.Sleep(11 * time.Minute)
-		if got := e.Tracked(); got != 0 {
-			t.Errorf("a client that stays away: got %d requests in flight, want 0", got)
-		}
+		equal(t, "a client that stays away", e.Tracked(), 0)
 		if w := post(roundTripOf("4", "ask-briefly", asks, "1", more)); w.Code != 400 {
 			t.Errorf("a client that comes too late: got %d %s, want 400", w.Code, w.Body)
 		}
-		if err := e.Stop(t.Context()); err != nil {
-			t.Errorf("Stop: got %v, want nil", err)
-		}
+		equal(t, "Stop", e.Stop(t.Context()), nil)
 	})
 }
 
@@ -362,9 +346,7 @@ func TestLateRetry(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				if got := e.Tracked(); got != 0 {
-					t.Errorf("got %d requests in flight, want 0", got)
-				}
+				equal(t, "answer", e.Tracked(), 0)
 				if stdio {
 					p.finish()
 				}
@@ -404,9 +386,7 @@ func TestStopEndsWaitingMRTRs(t *testing.T) {
 				srv.lastCause())
 		}
 		close(srv.release)
-		if got := <-waiting; !strings.Contains(got, edge.ErrClientGone.Error()) {
-			t.Errorf("the client that waits: got %s, want the answer of the handler, which could not ask", got)
-		}
+		contains(t, "the client that waits", <-waiting, edge.ErrClientGone.Error())
 		if err := <-stopped; err != nil || time.Since(began) > time.Second {
 			t.Errorf("Stop: got %v after %v, want nil at once", err, time.Since(began))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -25,56 +26,27 @@ import (
 func TestDeleteEndsTheSession(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-11-25")
-	answer := make(chan string, 1)
-	go func() {
-		_, _, body := w.post(call("1", "sleep", "{}"), h)
-		answer <- body
-	}()
+	answer := w.start(call("1", "sleep", "{}"), h)
 	stream := w.do(context.Background(), "GET", "/mcp", "", h)
-	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
-	if resp := w.do(context.Background(), "DELETE", "/mcp", "", h); resp.StatusCode != http.StatusNoContent {
-		t.Errorf("DELETE: got %d, want 204", resp.StatusCode)
+	w.served(1)
+	w.status("DELETE", "DELETE", "/mcp", "", h, http.StatusNoContent)
+	equal(t, "Ended when DELETE is answered", w.srv.ends(), 1)
+	equal(t, "the call", <-answer, `{"jsonrpc":"2.0","id":1,"result":{"too":"late"}}`)
+	equal(t, "cause", w.srv.lastCause(), edge.ErrSessionEnded)
+	_, _ = io.Copy(io.Discard, stream.Body) // it ends
+	for method, body := range map[string]string{"POST": call("1", "echo", "{}"), "GET": "", "DELETE": ""} {
+		w.status(method+" after the end", method, "/mcp", body, h, 404)
 	}
-	if got := w.srv.ends(); got != 1 {
-		t.Errorf("Ended when DELETE is answered: got %d calls, want 1", got)
-	}
-	if got, want := <-answer, `{"jsonrpc":"2.0","id":1,"result":{"too":"late"}}`; got != want {
-		t.Errorf("the call: got %s, want %s", got, want)
-	}
-	if err := w.srv.lastCause(); err != edge.ErrSessionEnded {
-		t.Errorf("cause: got %v, want ErrSessionEnded", err)
-	}
-	ev := readEvents(t, stream.Body)
-	for {
-		if _, more := ev.next(); !more {
-			break
-		}
-	}
-	for _, one := range []struct{ method, body string }{{"POST", call("1", "echo", "{}")}, {"GET", ""}, {"DELETE", ""}} {
-		if resp := w.do(context.Background(), one.method, "/mcp", one.body, h); resp.StatusCode != 404 {
-			t.Errorf("%s after the end: got %d, want 404", one.method, resp.StatusCode)
-		}
-	}
-	if w.edge.Sessions() != 0 || w.edge.Tracked() != 0 {
-		t.Errorf("got %d sessions and %d requests, want none", w.edge.Sessions(), w.edge.Tracked())
-	}
+	equal(t, "sessions and requests", w.edge.Sessions()+w.edge.Tracked(), 0)
 }
 
 // A session cannot be used on another surface than its own.
 func TestSessionsBelongToTheirSurface(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-11-25")
-	resp := w.do(context.Background(), "POST", "/other", call("1", "echo", "{}"), h)
-	if resp.StatusCode != 404 {
-		t.Errorf("another path: got %d, want 404", resp.StatusCode)
-	}
-	if resp := w.do(context.Background(), "POST", "/messages/?session_id="+h["Mcp-Session-Id"], call("1", "echo", "{}"),
-		nil); resp.StatusCode != 404 {
-		t.Errorf("another transport: got %d, want 404", resp.StatusCode)
-	}
-	if got := w.srv.log(); len(got) != 0 {
-		t.Errorf("served: got %q, want nothing", got)
-	}
+	w.status("another path", "POST", "/other", call("1", "echo", "{}"), h, 404)
+	w.status("another transport", "POST", "/messages/?session_id="+h["Mcp-Session-Id"], call("1", "echo", "{}"), nil, 404)
+	equal(t, "served", len(w.srv.log()), 0)
 }
 
 func TestRefusedInitializeLeavesNoSession(t *testing.T) {
@@ -94,12 +66,8 @@ func TestEndOfTheSSEStreamEndsTheSession(t *testing.T) {
 	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
 	c.close()
 	mcptest.Eventually(t, "the session has ended", func() bool { return w.edge.Sessions() == 0 && w.srv.ends() == 1 })
-	if err := w.srv.lastCause(); err != edge.ErrSessionEnded {
-		t.Errorf("cause: got %v, want ErrSessionEnded", err)
-	}
-	if status, body := c.post(call("2", "echo", "{}"), nil); status != 404 {
-		t.Errorf("POST after the end: got %d %s, want 404", status, body)
-	}
+	equal(t, "cause", w.srv.lastCause(), edge.ErrSessionEnded)
+	c.want("POST after the end", call("2", "echo", "{}"), nil, 404)
 }
 
 // Calls that end with their session or the router get an error that says that their outcome is unknown.
@@ -111,78 +79,39 @@ func TestCallsEndWithTheirSession(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h, other := w.open("2025-11-25"), w.open("2025-11-25")
 	p := newStdio(t, w.edge, w.srv)
-	answers := map[string]chan string{"1": make(chan string, 1), "2": make(chan string, 1)}
-	for id, h := range map[string]header{"1": h, "2": other} {
-		go func() {
-			_, _, body := w.post(call(id, "hold", "{}"), h)
-			answers[id] <- body
-		}()
-	}
+	first, second := w.start(call("1", "hold", "{}"), h), w.start(call("2", "hold", "{}"), other)
 	p.send(call("3", "hold", "{}"))
-	mcptest.Eventually(t, "the calls are served", func() bool { return len(w.srv.log()) == 3 })
+	w.served(3)
 	w.do(context.Background(), "DELETE", "/mcp", "", h)
-	if got := <-answers["1"]; got != want("1", "the client session has ended") {
-		t.Errorf("DELETE: got %s, want %s", got, want("1", "the client session has ended"))
-	}
+	equal(t, "DELETE", <-first, want("1", "the client session has ended"))
 	onStdio := make(chan string, 1)
 	go func() { onStdio <- p.line() }()
-	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	if err := w.edge.Stop(ctx); err != nil {
-		t.Errorf("Stop: got %v, want nil", err)
-	}
-	if got := <-answers["2"]; got != want("2", "the server is shutting down") {
-		t.Errorf("Stop: got %s, want %s", got, want("2", "the server is shutting down"))
-	}
-	if got := <-onStdio; got != want("3", "the server is shutting down") {
-		t.Errorf("Stop, on stdio: got %s, want %s", got, want("3", "the server is shutting down"))
-	}
+	stop(t, w.edge)
+	equal(t, "Stop", <-second, want("2", "the server is shutting down"))
+	equal(t, "Stop, on stdio", <-onStdio, want("3", "the server is shutting down"))
 }
 
 func TestIdleSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := newServer()
-		e := edge.New(edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
-		h := e.Streamable(srv, nil)
-		open := func() header {
-			w := direct(h, "POST", initialize("2025-11-25"), nil)
-			return header{"Mcp-Session-Id": w.Header().Get("Mcp-Session-Id")}
-		}
+		e, srv, surface := newDirect(t, edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
+		open := func() header { return session(surface, "2025-11-25", nil) }
 		used, _, streaming, calling, gone := open(), open(), open(), open(), open()
 		ctx, hangUp := context.WithCancel(t.Context())
-		serve := func(ctx context.Context, method, body string, s header) {
-			r := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1/mcp", reader(body))
-			r.Header.Set("Mcp-Session-Id", s["Mcp-Session-Id"])
-			h.ServeHTTP(httptest.NewRecorder(), r)
-		}
-		go serve(ctx, "GET", "", streaming)
-		go serve(ctx, "POST", call("1", "sleep", "{}"), calling)
+		go directly(ctx, surface, "GET", "", streaming)
+		go directly(ctx, surface, "POST", call("1", "sleep", "{}"), calling)
 		left, leave := context.WithCancel(t.Context())
-		go serve(left, "POST", call("1", "sleep", "{}"), gone)
+		go directly(left, surface, "POST", call("1", "sleep", "{}"), gone)
 		synctest.Wait()
 		leave() // its connection is closed, its call goes on
-		alive := func(s header) bool {
-			return direct(h, "POST", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, s).Code == 200
-		}
 		time.Sleep(20 * time.Minute)
-		if !alive(used) {
-			t.Error("after 20 minutes: the session has expired, want it alive")
-		}
+		equal(t, "after 20 minutes", direct(surface, "POST", request("2", "ping", ""), used).Code, 200)
 		time.Sleep(29 * time.Minute)
-		if got := e.Sessions(); got != 3 {
-			t.Errorf("after 49 minutes: got %d sessions, want the used, the streaming and the calling one", got)
-		}
-		if err := srv.lastCause(); err != edge.ErrSessionEnded {
-			t.Errorf("cause for the call nobody waits for: got %v, want ErrSessionEnded", err)
-		}
+		equal(t, "the used, the streaming and the calling session after 49 minutes", e.Sessions(), 3)
+		equal(t, "cause for the call nobody waits for", srv.lastCause(), edge.ErrSessionEnded)
 		hangUp()
 		time.Sleep(31 * time.Minute)
-		if e.Sessions() != 0 || e.Tracked() != 0 || srv.ends() != 5 {
-			t.Errorf("at the end: got %d sessions, %d requests, %d ended; want 0, 0, 5", e.Sessions(), e.Tracked(), srv.ends())
-		}
-		if err := e.Stop(t.Context()); err != nil {
-			t.Errorf("Stop: got %v, want nil", err)
-		}
+		equal(t, "sessions and requests at the end", e.Sessions()+e.Tracked(), 0)
+		equal(t, "ended", srv.ends(), 5)
 	})
 }
 
@@ -198,9 +127,7 @@ func TestEndedSessionsHoldNothing(t *testing.T) {
 		opened = append(opened, h)
 	}
 	for _, h := range opened {
-		if resp := w.do(context.Background(), "DELETE", "/mcp", "", h); resp.StatusCode != 204 {
-			t.Errorf("DELETE: got %d, want 204", resp.StatusCode)
-		}
+		w.status("DELETE", "DELETE", "/mcp", "", h, 204)
 	}
 	mcptest.Eventually(t, "nothing is held", func() bool { return w.edge.Sessions() == 0 && w.edge.Held() == 0 })
 }
@@ -211,55 +138,40 @@ func TestOwnStream(t *testing.T) {
 	h := w.open("2025-06-18")
 	id := h["Mcp-Session-Id"]
 	note := func(i int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/%d"}`, i) }
-	if w.edge.Send("nobody", []byte(note(0))) {
-		t.Error("Send to an unknown session: got true, want false")
-	}
+	equal(t, "Send to an unknown session", w.edge.Send("nobody", []byte(note(0))), false)
 	for i := range 3 {
-		if !w.edge.Send(id, []byte(note(i))) {
-			t.Error("Send: got false, want true")
-		}
+		equal(t, "Send", w.edge.Send(id, []byte(note(i))), true)
 	}
 	first := readEvents(t, w.do(context.Background(), "GET", "/mcp", "", h).Body)
 	for i := range 3 {
-		if got := first.message(); got != note(i) {
-			t.Errorf("message %d: got %s, want what was sent before there was a stream", i, got)
-		}
+		equal(t, "sent before there was a stream", first.message(), note(i))
 	}
 	// A second stream takes the place of the first.
-	resp := w.do(context.Background(), "GET", "/mcp", "", h)
-	second := readEvents(t, resp.Body)
+	second := readEvents(t, w.do(context.Background(), "GET", "/mcp", "", h).Body)
 	if _, more := first.next(); more {
 		t.Error("the first stream: got an event, want its end")
 	}
-	done := make(chan error, 1)
-	go func() {
-		m, err := w.edge.Request(context.Background(), id, "roots/list", nil)
-		if err == nil && string(m.Result) != `{"roots":[]}` {
-			err = fmt.Errorf("got result %s", m.Result)
-		}
-		done <- err
-	}()
-	m := second.message()
-	w.post(`{"jsonrpc":"2.0","id":`+string(jsonrpc.Get([]byte(m), "id"))+`,"result":{"roots":[]}}`, h)
-	if err := <-done; err != nil {
-		t.Errorf("Request: got %v, want the answer", err)
+	type answer struct {
+		result string
+		err    error
 	}
-	ctx, giveUp := context.WithCancelCause(context.Background())
-	go func() {
-		_, err := w.edge.Request(ctx, id, "roots/list", nil)
-		done <- err
-	}()
-	m = second.message()
+	done := make(chan answer, 1)
+	ask := func(ctx context.Context) (id string) {
+		go func() {
+			m, err := w.edge.Request(ctx, h["Mcp-Session-Id"], "roots/list", nil)
+			done <- answer{string(m.Result), err}
+		}()
+		return string(jsonrpc.Get([]byte(second.message()), "id"))
+	}
+	w.post(`{"jsonrpc":"2.0","id":`+ask(t.Context())+`,"result":{"roots":[]}}`, h)
+	equal(t, "Request", <-done, answer{`{"roots":[]}`, nil})
 	cause := errors.New("given up")
+	ctx, giveUp := context.WithCancelCause(t.Context())
+	request := ask(ctx)
 	giveUp(cause)
-	if err := <-done; err != cause {
-		t.Errorf("Request: got %v, want the cause of its context", err)
-	}
-	want := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` +
-		string(jsonrpc.Get([]byte(m), "id")) + `}}`
-	if got := second.message(); got != want {
-		t.Errorf("after giving up: got %s, want %s", got, want)
-	}
+	equal(t, "Request whose context has ended", <-done, answer{"", cause})
+	equal(t, "after giving up", second.message(),
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+request+`}}`)
 }
 
 // A panic in Handler.Ended does not end the process.
@@ -268,14 +180,10 @@ func TestPanicAtTheEnd(t *testing.T) {
 	w := newWire(t, edge.Options{Logger: slog.New(slog.NewTextHandler(out, nil))})
 	w.srv.clumsy = true
 	for range 2 {
-		if resp := w.do(t.Context(), "DELETE", "/mcp", "", w.open("2025-11-25")); resp.StatusCode != http.StatusNoContent {
-			t.Errorf("DELETE: got %d, want 204", resp.StatusCode)
-		}
+		w.status("DELETE", "DELETE", "/mcp", "", w.open("2025-11-25"), http.StatusNoContent)
 	}
 	mcptest.Eventually(t, "the panic is in the log", func() bool { return out.Has("while leaving") })
-	if got := w.srv.ends(); got != 2 {
-		t.Errorf("got %d sessions ended, want 2", got)
-	}
+	equal(t, "answer", w.srv.ends(), 2)
 }
 
 func TestDuplicateOnSSE(t *testing.T) {
@@ -288,12 +196,8 @@ func TestDuplicateOnSSE(t *testing.T) {
 	}
 	checkError(t, body, "1", -32600)
 	close(w.srv.release)
-	if got, want := c.events.message(), `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`; got != want {
-		t.Errorf("the first of the two: got %s, want %s", got, want)
-	}
-	if status, body := c.post("{", nil); status != 400 {
-		t.Errorf("bad JSON: got %d %s, want 400", status, body)
-	}
+	equal(t, "the first of the two", c.events.message(), `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`)
+	c.want("bad JSON", "{", nil, 400)
 	c.post(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"capabilities":{"a":"`+strings.Repeat("a",
 		70_000)+`"}}}`, nil)
 	checkError(t, c.events.message(), "2", -32602)
@@ -308,20 +212,16 @@ type table struct {
 }
 
 func newTable(t *testing.T, places int) *table {
-	srv := newServer()
-	e := edge.New(edge.Options{Limits: limit.Config{Sessions: places}})
-	return &table{t, e, e.Streamable(srv, nil), srv}
+	e, srv, surface := newDirect(t, edge.Options{Limits: limit.Config{Sessions: places}})
+	return &table{t, e, surface, srv}
 }
 
 func (b *table) serve(method, caller, body, id string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, "http://127.0.0.1/mcp", reader(body))
-	r.RemoteAddr = caller + ":1"
+	h := header{"Remote": caller + ":1"}
 	if id != "" {
-		r.Header.Set("Mcp-Session-Id", id)
+		h["Mcp-Session-Id"] = id
 	}
-	w := httptest.NewRecorder()
-	b.http.ServeHTTP(w, r)
-	return w
+	return direct(b.http, method, body, h)
 }
 
 // open opens a session and returns its id, empty if it is refused.
@@ -336,12 +236,6 @@ func (b *table) open(caller string) string {
 
 // has reports whether a session has a place, without reviving it.
 func (b *table) has(id string) bool { return b.edge.Send(id, []byte(`{"jsonrpc":"2.0","method":"x"}`)) }
-
-func (b *table) stop() {
-	if err := b.edge.Stop(b.t.Context()); err != nil {
-		b.t.Errorf("Stop: got %v, want nil", err)
-	}
-}
 
 // A caller alone may have all places. When others want some, it keeps the most recently used half. A session that lost
 // its place is revived when its client comes back.
@@ -380,7 +274,6 @@ func TestShares(t *testing.T) {
 		if w := b.serve("POST", "192.0.2.1", request("1", "seen", ""), greedy[3]); w.Code != 200 || !b.has(greedy[3]) {
 			t.Errorf("a session that lost its place: got %d %s, want it revived", w.Code, w.Body)
 		}
-		b.stop()
 	})
 }
 
@@ -414,33 +307,6 @@ func TestSessionsInUseKeepTheirPlaces(t *testing.T) {
 				t.Error("a session with a call in flight has lost its place")
 			}
 		}
-		b.stop()
-	})
-}
-
-// One caller that fills the table with sessions in use neither slows down nor excludes others.
-func TestSessionTableUnderAttack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const places = 2000
-		b := newTable(t, places)
-		for i := range places {
-			b.open(fmt.Sprintf("[2001:db8::%x]", i))
-		}
-		for i := range 50 {
-			id := b.open(fmt.Sprintf("198.51.100.%d", i))
-			if id == "" {
-				t.Fatalf("caller %d: got no session, want one", i)
-			}
-			for range 20 {
-				if w := b.serve("POST", "203.0.113.9", initialize("2025-06-18"), ""); w.Code != 200 {
-					t.Fatalf("while others want places: got %d %s", w.Code, w.Body)
-				}
-			}
-			if !b.has(id) && i < 10 {
-				t.Fatalf("caller %d has lost its only session to one that has more", i)
-			}
-		}
-		b.stop()
 	})
 }
 
@@ -485,13 +351,9 @@ func TestRevival(t *testing.T) {
 		"deleted":         {"/mcp", deleted},
 		"unkeyed by none": {"/mcp", with(ann, "Mcp-Session-Id", "x")},
 	} {
-		if resp := after.do(t.Context(), "POST", row.path, request("1", "seen", ""), row.h); resp.StatusCode != 404 {
-			t.Errorf("%s: got %d, want 404", name, resp.StatusCode)
-		}
+		after.status(name, "POST", row.path, request("1", "seen", ""), row.h, 404)
 	}
-	if resp := after.do(t.Context(), "GET", "/mcp", "", deleted); resp.StatusCode != 404 {
-		t.Errorf("GET of a deleted session: got %d, want 404", resp.StatusCode)
-	}
+	after.status("GET of a deleted session", "GET", "/mcp", "", deleted, 404)
 	if got := after.srv.all(); len(got) > 0 {
 		t.Errorf("got %q served, want nothing", got)
 	}
@@ -512,16 +374,10 @@ func TestRevival(t *testing.T) {
 		after.edge.Sessions() != 1 {
 		t.Errorf("got %s served and %d sessions, want the handshake once and one session", got, after.edge.Sessions())
 	}
-	if status, _, body := after.post(request("1", "seen", `"api_key":"key-bob"`), unkeyed); status != 200 {
-		t.Errorf("a session without a key yet: got %d %s, want 200", status, body)
-	}
-	if resp := after.do(t.Context(), "DELETE", "/mcp", "", lasting); resp.StatusCode != 204 {
-		t.Errorf("DELETE of a revived session: got %d, want 204", resp.StatusCode)
-	}
+	after.want("a session without a key yet", request("1", "seen", `"api_key":"key-bob"`), unkeyed, 200)
+	after.status("DELETE of a revived session", "DELETE", "/mcp", "", lasting, 204)
 	third := newWire(t, options).keep(folder)
-	if status, _, _ := third.post(request("1", "seen", ""), lasting); status != 404 {
-		t.Errorf("after its DELETE: got %d, want 404", status)
-	}
+	third.want("after its DELETE", request("1", "seen", ""), lasting, 404)
 	if status, _, _ := newWire(t, options).post(request("1", "seen", ""), open()); status != 404 {
 		t.Errorf("a router with another key: got %d, want 404", status)
 	}
@@ -535,12 +391,8 @@ func TestEndedElsewhere(t *testing.T) {
 	b.do(t.Context(), "DELETE", "/mcp", "", first)
 	a.do(t.Context(), "DELETE", "/mcp", "", second)
 	b.do(t.Context(), "DELETE", "/mcp", "", with(nil, "Mcp-Session-Id", "x"))
-	if status, _, _ := b.post(request("1", "seen", ""), second); status != 404 {
-		t.Errorf("ended by the other: got %d, want 404", status)
-	}
-	if status, _, _ := b.post(request("1", "seen", ""), a.open("2025-11-25")); status != 200 {
-		t.Errorf("opened by the other: got %d, want 200", status)
-	}
+	b.want("ended by the other", request("1", "seen", ""), second, 404)
+	b.want("opened by the other", request("1", "seen", ""), a.open("2025-11-25"), 200)
 }
 
 // Routers that start at the same time use one key.
@@ -552,17 +404,13 @@ func TestOneKey(t *testing.T) {
 		w := newWire(t, edge.Options{})
 		wires[i] = w
 		wg.Go(func() {
-			if err := w.edge.Keep(folder); err != nil {
-				t.Errorf("Keep: got %v, want nil", err)
-			}
+			equal(t, "Keep", w.edge.Keep(folder), nil)
 		})
 	}
 	wg.Wait()
 	h := wires[0].open("2025-11-25")
 	for i, w := range wires {
-		if status, _, body := w.post(request("1", "seen", ""), h); status != 200 {
-			t.Errorf("router %d: got %d %s, want 200", i, status, body)
-		}
+		w.want(fmt.Sprintf("router %d", i), request("1", "seen", ""), h, 200)
 	}
 }
 
@@ -580,61 +428,30 @@ func TestKeepFails(t *testing.T) {
 		if err := w.edge.Keep(folder); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %s", folder, err, want)
 		}
-		if status, _, _ := w.post(request("1", "seen", ""), w.open("2025-11-25")); status != 200 {
-			t.Errorf("%s: got %d, want sessions all the same", folder, status)
-		}
+		w.want(folder, request("1", "seen", ""), w.open("2025-11-25"), 200)
 	}
 }
 
 // A session may be revived for 24 hours from its start by the address that opened it. Its idle time starts anew.
 func TestRevivalExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := newServer()
-		e := edge.New(edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
-		h := e.Streamable(srv, nil)
-		post := func(remote, body, id string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", reader(body))
-			r.RemoteAddr = remote
-			if id != "" {
-				r.Header.Set("Mcp-Session-Id", id)
-			}
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
-			return w
-		}
-		open := func() string {
-			return post("[2001:db8::1]:1", initialize("2025-11-25"), "").Header().Get("Mcp-Session-Id")
-		}
-		id, ended := open(), open()
-		r := httptest.NewRequest("DELETE", "http://127.0.0.1/mcp", nil)
-		r.RemoteAddr = "[2001:db8::1]:1"
-		r.Header.Set("Mcp-Session-Id", ended)
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != http.StatusNoContent {
-			t.Errorf("DELETE: got %d, want 204", w.Code)
+		e, _, surface := newDirect(t, edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
+		own := header{"Remote": "[2001:db8::1]:1"}
+		kept, ended := session(surface, "2025-11-25", own), session(surface, "2025-11-25", own)
+		equal(t, "DELETE", direct(surface, "DELETE", "", ended).Code, http.StatusNoContent)
+		from := func(remote string, h header) int {
+			return direct(surface, "POST", request("1", "seen", ""),
+				header{"Remote": remote, "Mcp-Session-Id": h["Mcp-Session-Id"]}).Code
 		}
 		for range 23 {
 			time.Sleep(time.Hour)
-			if got := e.Sessions(); got != 0 {
-				t.Fatalf("after an hour: got %d sessions, want 0", got)
-			}
-			if w := post("[2001:db8:0:1::1]:1", request("1", "seen", ""), id); w.Code != 404 {
-				t.Fatalf("another address: got %d, want 404", w.Code)
-			}
-			if w := post("[2001:db8::ffff]:1", request("1", "seen", ""), id); w.Code != 200 {
-				t.Fatalf("its own /64: got %d, want 200", w.Code)
-			}
-			if w := post("[2001:db8::1]:1", request("1", "seen", ""), ended); w.Code != 404 {
-				t.Fatalf("ended by DELETE: got %d, want 404", w.Code)
-			}
+			equal(t, "sessions after an hour", e.Sessions(), 0)
+			equal(t, "another address", from("[2001:db8:0:1::1]:1", kept), 404)
+			equal(t, "its own /64", from("[2001:db8::ffff]:1", kept), 200)
+			equal(t, "ended by DELETE", from(own["Remote"], ended), 404)
 		}
 		time.Sleep(time.Hour)
-		if w := post("[2001:db8::1]:1", request("1", "seen", ""), id); w.Code != 404 {
-			t.Errorf("after 24 hours: got %d, want 404", w.Code)
-		}
-		if err := e.Stop(t.Context()); err != nil {
-			t.Errorf("Stop: got %v, want nil", err)
-		}
+		equal(t, "after 24 hours", from(own["Remote"], kept), 404)
 	})
 }
 
@@ -683,9 +500,7 @@ func TestRevivedStream(t *testing.T) {
 	if !after.edge.Send(h["Mcp-Session-Id"], []byte(`{"jsonrpc":"2.0","method":"notifications/2"}`)) {
 		t.Fatal("Send to the revived session: got false, want true")
 	}
-	if got := ev.message(); !strings.Contains(got, "notifications/2") {
-		t.Errorf("got %s, want what was sent after the revival", got)
-	}
+	contains(t, "answer", ev.message(), "notifications/2")
 	if got := fmt.Sprint(after.srv.all()); !strings.HasPrefix(got, "[initialize:2025-11-25") {
 		t.Errorf("got %s served, want the handshake", got)
 	}
@@ -695,46 +510,26 @@ func TestRevivedStream(t *testing.T) {
 func TestManyEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := t.TempDir()
-		edges := make([]*edge.Edge, 2)
-		handlers := make([]http.Handler, 2)
-		for i := range edges {
-			edges[i] = edge.New(edge.Options{})
-			handlers[i] = edges[i].Streamable(newServer(), nil)
-			if err := edges[i].Keep(folder); err != nil {
-				t.Fatal(err)
-			}
+		surfaces := make([]http.Handler, 2)
+		for i := range surfaces {
+			e, _, surface := newDirect(t, edge.Options{})
+			equal(t, "Keep", e.Keep(folder), nil)
+			surfaces[i] = surface
 		}
-		serve := func(h http.Handler, method, caller, body, id string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest(method, "http://127.0.0.1/mcp", reader(body))
-			r.RemoteAddr = caller
-			r.Header.Set("Mcp-Session-Id", id)
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
-			return w
-		}
-		open := func(caller string) string {
-			return serve(handlers[0], "POST", caller, initialize("2025-06-18"), "").Header().Get("Mcp-Session-Id")
-		}
-		kept, others := open("192.0.2.1:1"), open("192.0.2.2:1")
-		var last string
+		greedy, modest := header{"Remote": "192.0.2.1:1"}, header{"Remote": "192.0.2.2:1"}
+		kept, others := session(surfaces[0], "2025-06-18", greedy), session(surfaces[0], "2025-06-18", modest)
+		var last header
 		for range 8200 {
-			last = open("192.0.2.1:1")
-			if w := serve(handlers[0], "DELETE", "192.0.2.1:1", "", last); w.Code != http.StatusNoContent {
-				t.Fatalf("DELETE: got %d %s, want 204", w.Code, w.Body)
-			}
+			last = session(surfaces[0], "2025-06-18", greedy)
+			equal(t, "DELETE", direct(surfaces[0], "DELETE", "", last).Code, http.StatusNoContent)
 		}
-		if w := serve(handlers[0], "POST", "192.0.2.1:1", request("1", "seen", ""), kept); w.Code != 200 {
-			t.Errorf("a session that exists: got %d, want 200", w.Code)
+		seen := func(surface http.Handler, h header) int {
+			return direct(surface, "POST", request("1", "seen", ""), h).Code
 		}
-		for id, want := range map[string]int{last: 404, kept: 404, others: 200} {
-			caller := "192.0.2.1:1"
-			if id == others {
-				caller = "192.0.2.2:1"
-			}
-			if w := serve(handlers[1], "POST", caller, request("1", "seen", ""), id); w.Code != want {
-				t.Errorf("in the next router, %s: got %d, want %d", caller, w.Code, want)
-			}
-		}
+		equal(t, "a session that exists", seen(surfaces[0], kept), 200)
+		equal(t, "an ended session in the next router", seen(surfaces[1], last), 404)
+		equal(t, "a session of that caller", seen(surfaces[1], kept), 404)
+		equal(t, "a session of another caller", seen(surfaces[1], others), 200)
 		files, err := os.ReadDir(filepath.Join(folder, "ended"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("got files %v, %v; want one", files, err)
@@ -743,15 +538,9 @@ func TestManyEnded(t *testing.T) {
 			t.Errorf("got %d bytes, %v; want those of 8,192 sessions", info.Size(), err)
 		}
 		time.Sleep(26 * time.Hour)
-		serve(handlers[0], "DELETE", "192.0.2.1:1", "", open("192.0.2.1:1"))
-		if files, _ := os.ReadDir(filepath.Join(folder, "ended")); len(files) != 1 {
-			t.Errorf("after a day: got %d files, want the new one alone", len(files))
-		}
-		for _, e := range edges {
-			if err := e.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
+		direct(surfaces[0], "DELETE", "", session(surfaces[0], "2025-06-18", greedy))
+		files, _ = os.ReadDir(filepath.Join(folder, "ended"))
+		equal(t, "files after a day", len(files), 1)
 	})
 }
 

@@ -86,9 +86,7 @@ func TestStdioRefusals(t *testing.T) {
 	p.send(call("1", "echo", "{}"))
 	checkError(t, p.line(), "1", -32600)
 	close(w.srv.release)
-	if got, want := p.line(), `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`; got != want {
-		t.Errorf("the first of the two: got %s, want %s", got, want)
-	}
+	equal(t, "the first of the two", p.line(), `{"jsonrpc":"2.0","id":1,"result":{"held":true}}`)
 	p.finish()
 }
 
@@ -108,9 +106,7 @@ func TestStdioSession(t *testing.T) {
 		t.Errorf("after initialize: got %s, want version 2025-03-26 and the client", got)
 	}
 	p.finish()
-	if got := w.srv.ends(); got != 1 {
-		t.Errorf("Ended: got %d calls, want 1", got)
-	}
+	equal(t, "Ended", w.srv.ends(), 1)
 }
 
 func TestStdioEndsWithItsContext(t *testing.T) {
@@ -129,12 +125,8 @@ func TestStdioEndsWithItsContext(t *testing.T) {
 	fmt.Fprintln(inW, call("1", "sleep", "{}"))
 	mcptest.Eventually(t, "the call is served", func() bool { return len(srv.log()) == 1 })
 	cancel(cause)
-	if err := <-done; err != cause {
-		t.Errorf("ServeStdio: got %v, want the cause of its context", err)
-	}
-	if err := srv.lastCause(); err != edge.ErrSessionEnded {
-		t.Errorf("cause of the call: got %v, want ErrSessionEnded", err)
-	}
+	equal(t, "ServeStdio", <-done, cause)
+	equal(t, "cause of the call", srv.lastCause(), edge.ErrSessionEnded)
 	if _, err := inW.Write([]byte("x")); err == nil {
 		t.Error("stdin is open, want it closed")
 	}
@@ -155,9 +147,7 @@ func TestStdioBrokenOutput(t *testing.T) {
 	if err := <-done; !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("ServeStdio: got %v, want io.ErrClosedPipe", err)
 	}
-	if err := srv.lastCause(); err != edge.ErrSessionEnded {
-		t.Errorf("cause of the call in flight: got %v, want ErrSessionEnded", err)
-	}
+	equal(t, "cause of the call in flight", srv.lastCause(), edge.ErrSessionEnded)
 }
 
 func TestStdioBrokenInput(t *testing.T) {
@@ -169,9 +159,7 @@ func TestStdioBrokenInput(t *testing.T) {
 	if err := e.ServeStdio(context.Background(), in, &out, newServer()); !errors.Is(err, broken) {
 		t.Errorf("ServeStdio: got %v, want the error of the reader", err)
 	}
-	if got, want := out.String(), `{"jsonrpc":"2.0","id":1,"result":{"echo":{}}}`+"\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equal(t, "answer", out.String(), `{"jsonrpc":"2.0","id":1,"result":{"echo":{}}}`+"\n")
 }
 
 type errReader struct{ err error }
@@ -190,15 +178,9 @@ func TestStopAfterTheEndOfInput(t *testing.T) {
 	go func() { answer <- p.line() }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	if err := w.edge.Stop(ctx); err != nil {
-		t.Errorf("Stop: got %v, want nil", err)
-	}
-	if got := <-answer; !strings.Contains(got, `"id":1,`) {
-		t.Errorf("got %s, want the answer that the handler gave in the end", got)
-	}
-	if err := <-p.done; err != nil {
-		t.Errorf("ServeStdio: got %v, want nil", err)
-	}
+	equal(t, "Stop", w.edge.Stop(ctx), nil)
+	contains(t, "answer", <-answer, `"id":1,`)
+	equal(t, "ServeStdio", <-p.done, nil)
 }
 
 // Written messages are not charged any more: more may pass through a session than may wait in it.

@@ -41,17 +41,11 @@ func TestNegotiation(t *testing.T) {
 	p := newStdio(t, w.edge, w.srv)
 	for _, row := range rows {
 		want := `"protocolVersion":"` + row.want + `"`
-		if _, _, got := w.post(initialize(row.asked), nil); !strings.Contains(got, want) {
-			t.Errorf("/mcp, %q: got %s, want %s", row.asked, got, want)
-		}
+		w.want(fmt.Sprintf("/mcp, %q", row.asked), initialize(row.asked), nil, 200, want)
 		c.post(initialize(row.asked), nil)
-		if got := c.events.message(); !strings.Contains(got, want) {
-			t.Errorf("/sse, %q: got %s, want %s", row.asked, got, want)
-		}
+		contains(t, fmt.Sprintf("/sse, %q", row.asked), c.events.message(), want)
 		p.send(initialize(row.asked))
-		if got := p.line(); !strings.Contains(got, want) {
-			t.Errorf("stdio, %q: got %s, want %s", row.asked, got, want)
-		}
+		contains(t, fmt.Sprintf("stdio, %q", row.asked), p.line(), want)
 	}
 	p.finish()
 }
@@ -138,9 +132,7 @@ func TestInitializeIsBounded(t *testing.T) {
 		t.Errorf("got %d, want 400", status)
 	}
 	checkError(t, body, "1", -32602)
-	if n := w.edge.Sessions(); n != 0 {
-		t.Errorf("sessions: got %d, want 0", n)
-	}
+	equal(t, "sessions", w.edge.Sessions(), 0)
 }
 
 func TestChunkedBodyIsBounded(t *testing.T) {
@@ -302,9 +294,7 @@ func TestEventsAreSingleLines(t *testing.T) {
 	p := newStdio(t, w.edge, w.srv)
 	p.send(call("1", "lines", "{}"))
 	p.line()
-	if got, want := p.line(), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{  \"a\":   1 }}"; got != want {
-		t.Errorf("stdio: got %q, want %q", got, want)
-	}
+	equal(t, "stdio", p.line(), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{  \"a\":   1 }}")
 	p.finish()
 }
 
@@ -359,9 +349,7 @@ func TestOverload(t *testing.T) {
 	if status, _, body := w.post(initialize("2025-06-18"), nil); status != 503 || !strings.HasSuffix(body, want) {
 		t.Errorf("a session too many: got %d %s, want 503 %s", status, body, want)
 	}
-	if resp := w.do(context.Background(), "GET", "/sse", "", nil); resp.StatusCode != 503 {
-		t.Errorf("a stream too many: got %d, want 503", resp.StatusCode)
-	}
+	w.status("a stream too many", "GET", "/sse", "", nil, 503)
 	done := make(chan struct{})
 	go func() {
 		w.post(call("1", "hold", "{}"), h)
@@ -389,9 +377,7 @@ func TestOverload(t *testing.T) {
 		t.Errorf("sse: got %s, want %s", got, want)
 	}
 	p.send(call("4", "echo", "{}"))
-	if got, want := p.line(), `{"jsonrpc":"2.0","id":4,"result":{"echo":{}}}`; got != want {
-		t.Errorf("stdio, which is another caller: got %s, want %s", got, want)
-	}
+	equal(t, "stdio, which is another caller", p.line(), `{"jsonrpc":"2.0","id":4,"result":{"echo":{}}}`)
 	close(w.srv.release)
 	<-done
 	if status, _, body := w.post(call("2", "echo", "{}"), h); status != 200 || strings.Contains(body, "overloaded") {

@@ -2,10 +2,10 @@ package proxy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +103,7 @@ func TestListsAreWholeAndOrdered(t *testing.T) {
 // Servers that fail are left out with a line in the log, those that do not know the method without one;
 // if all fail that is an error.
 func TestPartialLists(t *testing.T) {
+	t.Parallel()
 	const fast = time.Second
 	fine, dead, slow, refuses, ignorant := filled(1), filled(1), filled(1), filled(1), newServer()
 	w := newWorld(t, func(o *setup) { o.config.ListDeadline = fast },
@@ -151,33 +152,6 @@ func TestPartialLists(t *testing.T) {
 	}
 }
 
-// Where every server takes too long, each client that asks gets the same error, whichever limit ends first: that of its
-// own request, or that of the list that another began.
-func TestAllListsTooSlow(t *testing.T) {
-	slow := filled(1)
-	w := newWorld(t, func(o *setup) { o.config.ListDeadline = 200 * time.Millisecond }, place{"slow", overPipe, slow, ""})
-	c := w.dial(proxyPath)
-	slow.change(func() {
-		slow.on = func(r *request) bool {
-			if r.Method == "prompts/list" {
-				<-r.ctx.Done()
-				return true
-			}
-			return false
-		}
-	})
-	var asked []*answer
-	for i := range 8 {
-		asked = append(asked, c.start(strconv.Itoa(1000+i), "prompts/list", ""))
-		time.Sleep(30 * time.Millisecond) // so that some join the list of another
-	}
-	for i, a := range asked {
-		if c.wait(a); !strings.Contains(a.err, `"code":-32000`) || !strings.Contains(a.err, `"data":{"server":"slow","reason":"timeout","retryable":true}`) {
-			t.Errorf("list %d: got %s %s, want -32000 with the reason timeout", i, a.result, a.err)
-		}
-	}
-}
-
 // Nobody is asked for anything before a client asks.
 func TestNothingIsListedUnasked(t *testing.T) {
 	s := filled(1)
@@ -223,77 +197,36 @@ func TestCallsAskTheirServer(t *testing.T) {
 
 // What servers announce is kept until they do; what they do not announce is asked for each time.
 func TestListsAreCurrent(t *testing.T) {
-	for _, transport := range transports {
+	for _, announces := range []bool{false, true} {
+		s := filled(1)
+		if announces {
+			s.caps = anything
+		}
+		w := newWorld(t, nil, place{"s", overPipe, s, ""})
+		c := w.dial(proxyPath)
 		for _, kind := range kinds {
-			for _, announces := range []bool{false, true} {
-				s := filled(1)
-				if announces {
-					s.caps = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}`
+			list := func() int { return len(names(c.do(kind[0], "").result, kind[1], kind[2])) }
+			list()
+			asked := len(s.got(kind[0]))
+			item := strings.ReplaceAll(s.lists[kind[0]][0], "0", "1")
+			s.change(func() { s.lists[kind[0]] = append(s.lists[kind[0]], item) })
+			got := list()
+			if !announces {
+				if got != 2 {
+					t.Errorf("%s, not announced: got %d items after a change, want 2 at once", kind[0], got)
 				}
-				w := newWorld(t, func(o *setup) { o.quiet = true }, place{"s", transport, s, ""})
-				c := w.dial(proxyPath)
-				streams := map[string]int{overHTTP: 2, overSSE: 2, overPipe: 1}[transport]
-				mcptest.Eventually(t, "the streams", func() bool { return s.streams() == streams })
-				list := func() int { return len(names(c.do(kind[0], "").result, kind[1], kind[2])) }
-				// The stream may be open here and not yet be known to be so there.
-				mcptest.Eventually(t, "the list", func() bool {
-					before := len(s.got(kind[0]))
-					return list() == 1 && (!announces || len(s.got(kind[0])) == before)
-				})
-				item := strings.ReplaceAll(s.lists[kind[0]][0], "0", "1")
-				asked := len(s.got(kind[0]))
-				s.change(func() { s.lists[kind[0]] = append(s.lists[kind[0]], item) })
-				got := list()
-				if !announces {
-					if got != 2 {
-						t.Errorf("%s, %s, not announced: got %d items after a change, want 2 at once", transport, kind[0], got)
-					}
-					w.stop()
-					continue
-				}
-				if got != 1 || len(s.got(kind[0])) != asked {
-					t.Errorf("%s, %s, announced: got %d items and %d more requests before the notification, want the kept list", transport, kind[0], got, len(s.got(kind[0]))-asked)
-				}
-				name := map[string]string{"resourceTemplates": "resources"}[kind[1]]
-				if name == "" {
-					name = kind[1]
-				}
-				s.say(`{"jsonrpc":"2.0","method":"notifications/` + name + `/list_changed"}`)
-				mcptest.Eventually(t, "the notification", func() bool { return len(c.heard()) > 0 })
-				if got := list(); got != 2 {
-					t.Errorf("%s, %s: got %d items after the notification, want 2", transport, kind[0], got)
-				}
-				w.stop()
+				continue
 			}
-		}
-	}
-}
-
-// While the stream on which changes would be announced is cut, nothing is taken as current.
-func TestListsAfterACutStream(t *testing.T) {
-	s := filled(1)
-	s.caps = `{"tools":{"listChanged":true}}`
-	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
-	c := w.dial(proxyPath)
-	mcptest.Eventually(t, "the streams", func() bool { return s.streams() == 2 })
-	mcptest.Eventually(t, "a kept list", func() bool {
-		before := len(s.got("tools/list"))
-		return len(c.tools()) == 1 && len(s.got("tools/list")) == before
-	})
-	item := strings.ReplaceAll(s.lists["tools/list"][0], "0", "1")
-	s.change(func() {
-		s.lists["tools/list"] = append(s.lists["tools/list"], item)
-		s.gate = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Method == http.MethodGet {
-				w.WriteHeader(503)
+			if got != 1 || len(s.got(kind[0])) != asked {
+				t.Errorf("%s, announced: got %d items and %d requests before the notification, want the kept list",
+					kind[0], got, len(s.got(kind[0]))-asked)
 			}
-			return r.Method == http.MethodGet
+			family, _, _ := strings.Cut(kind[0], "/")
+			s.say(`{"jsonrpc":"2.0","method":"notifications/` + family + `/list_changed"}`)
+			mcptest.Eventually(t, "the list after the notification", func() bool { return list() == 2 })
 		}
-	})
-	for _, p := range s.all() {
-		p.cutStream()
+		w.stop()
 	}
-	mcptest.Eventually(t, "the new list", func() bool { return len(c.tools()) == 2 })
 }
 
 // A caller sees what its key allows, and the merged lists of several callers are not mixed up.
@@ -393,6 +326,7 @@ var _ proxy.Search = (*searched)(nil)
 
 // A list that no server gives in time is an error, never an empty list, whoever's time is over first.
 func TestSlowLists(t *testing.T) {
+	t.Parallel()
 	for _, transport := range []string{overHTTP, overPipe} {
 		slow, ignorant := filled(1), newServer()
 		slow.on = func(r *request) bool {
@@ -480,38 +414,12 @@ func TestInitializeReachesEveryServer(t *testing.T) {
 	}
 }
 
-// A server that is down is left out at initialize, and used as soon as it is back.
-func TestInitializeWithoutAServer(t *testing.T) {
-	up, down := newServer("echo"), newServer("echo")
-	down.fail(status(503))
-	w := newWorld(t, func(o *setup) { o.downstream.Health.Interval = 50 * time.Millisecond },
-		place{"down", overHTTP, down, ""}, place{"up", overHTTP, up, ""})
-	w.wait("up")
-	c := w.newClient(proxyPath)
-	if a := c.hello(); !strings.Contains(a.result, `"capabilities":`+anything) {
-		t.Errorf("got %s, want whatever the one that is down may have", a.result)
-	}
-	if !w.logs.Has(`level=WARN msg="server is left out" server=down`) {
-		t.Errorf("log: got no line, want a warning for the server that is down")
-	}
-	if got := c.tools(); !slices.Equal(got, []string{"up__echo"}) {
-		t.Errorf("listed: got %q, want the other's", got)
-	}
-	down.change(func() { down.gate = nil })
-	mcptest.Eventually(t, "the server", func() bool { return c.call("down__echo").result != "" })
-	if got := down.got("initialize"); !slices.Contains(got, initializeParams) {
-		t.Errorf("at the server: got %q, want the client's own words", got)
-	}
-	mcptest.Eventually(t, "initialized once in each session", func() bool {
-		return len(down.got("notifications/initialized")) == len(down.got("initialize")) // the router's own may just be on its way
-	})
-}
-
 // anything are the capabilities that clients are told of where a server is missing.
 const anything = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}`
 
 // initialize succeeds at once, however the servers are. A client is told when the one that was missing is back.
 func TestInitialize_AlwaysSucceeds(t *testing.T) {
+	t.Parallel()
 	for name, hinder := range map[string]func(s *server, until chan struct{}){
 		"down": func(s *server, _ chan struct{}) { s.fail(status(503)) },
 		"slow": func(s *server, until chan struct{}) {
@@ -740,7 +648,7 @@ func TestSetLevel(t *testing.T) {
 		s.fail(status(503))
 	}
 	two.restart()
-	two.change(func() { two.dial = refuseDial })
+	two.change(func() { two.dial = func(context.Context) error { return errors.New("refused") } })
 	mcptest.Eventually(t, "the loss", func() bool {
 		return strings.Contains(c.do("logging/setLevel", `{"level":"info"}`).err, `"code":-32000`)
 	})

@@ -21,7 +21,7 @@ import (
 // on purpose, against a model: every response, notification and request reaches exactly its owner, once and
 // in order. PROXY_SCHEDULES says how many, PROXY_SEED runs one again.
 func TestInterleavings(t *testing.T) {
-	schedules := 100 // make property runs more
+	schedules := 25 // make property runs more
 	if n, err := strconv.Atoi(os.Getenv("PROXY_SCHEDULES")); err == nil {
 		schedules = n
 	}
@@ -212,7 +212,9 @@ func newModel(v *verdict) *model {
 func (m *model) enter(i int) {
 	a := &actor{name: fmt.Sprintf("c%d", len(m.actors)), place: i}
 	if i == 1 {
-		a.client = m.w.stdioAs(m.w.all, a.name, m.ask(a))
+		a.client = m.w.stdio()
+		a.client.name, a.answers = a.name, m.ask(a)
+		a.hello()
 	} else {
 		a.client = m.w.dialAs(proxyPath, a.name, m.ask(a))
 	}

@@ -248,7 +248,7 @@ func TestResourceNames(t *testing.T) {
 
 // Two servers whose names make the same scheme are never taken for each other.
 func TestEqualSchemes(t *testing.T) {
-	for _, pair := range [][2]string{{"1a", "x1a"}, {"x1a", "1a"}, {"HR", "hr"}, {"hr", "HR"}, {"a_b", "A_b"}} {
+	for _, pair := range [][2]string{{"1a", "x1a"}, {"hr", "HR"}, {"a_b", "A_b"}} {
 		for _, form := range []string{proxy.ResourcePrefix, proxy.ResourceScheme} {
 			t.Run(fmt.Sprint(pair, form), func(t *testing.T) {
 				servers := [2]*server{withResources("file:///x"), withResources("file:///x")}
@@ -384,7 +384,8 @@ func TestResultsPass(t *testing.T) {
 		"no content": `{}`,
 		"task":       `{"task":{"taskId":"t","status":"working"}}`,
 		"spaces":     `{ "content" : [ ] , "x":1 }`,
-		"long":       `{"content":[{"type":"text","text":"` + strings.Repeat(`0123456789abcde\n`, 64<<10) + `"}]}`,
+		"of no kind": `{"resultType":"riddle","content":[]}`,
+		"long":       `{"content":[{"type":"text","text":"` + strings.Repeat(`0123456789abcde\n`, 8<<10) + `"}]}`,
 	}
 	errors := map[string]string{
 		"own code":   `{"code":-32042,"message":"URL needed","data":{"elicitations":[{"elicitationId":"1","url":"https://x"}],"n":9007199254740993}}`,

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,16 +29,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// asChild makes the test binary a downstream server on stdio.
-const asChild = "PROXY_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asChild) != "" {
-		child()
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is the transparent face with real parts on both sides: an edge on loopback before it and a manager
 // with scripted servers behind it.
@@ -284,16 +274,9 @@ func (c *client) listen() {
 	})
 }
 
-// stdio opens a session on newline-delimited messages.
-func (w *world) stdio(h edge.Handler) *client {
-	w.t.Helper()
-	return w.stdioAs(h, "test", nil)
-}
-
-func (w *world) stdioAs(h edge.Handler, name string, answers func(jsonrpc.Message) string) *client {
-	w.t.Helper()
+// stdio returns a client of all servers on newline-delimited messages, which has no session yet.
+func (w *world) stdio() *client {
 	c := w.newClient("stdio")
-	c.name, c.answers = name, answers
 	in, fromClient := io.Pipe()
 	fromRouter, out := io.Pipe()
 	var mu sync.Mutex
@@ -304,7 +287,7 @@ func (w *world) stdioAs(h edge.Handler, name string, answers func(jsonrpc.Messag
 	}
 	c.wg.Go(func() {
 		defer out.Close()
-		if err := w.edge.ServeStdio(c.ctx, in, out, h); err != nil && c.ctx.Err() == nil {
+		if err := w.edge.ServeStdio(c.ctx, in, out, w.all); err != nil && c.ctx.Err() == nil {
 			c.t.Errorf("ServeStdio: got %v, want nil", err)
 		}
 	})
@@ -318,7 +301,6 @@ func (w *world) stdioAs(h edge.Handler, name string, answers func(jsonrpc.Messag
 			c.take(strings.TrimSpace(line), nil)
 		}
 	})
-	c.hello()
 	return c
 }
 
@@ -1170,21 +1152,4 @@ func (s *server) methods() []string {
 		all = append(all, m.Method)
 	}
 	return all
-}
-
-// child serves the scripted server of a child process.
-func child() {
-	s := newServer("echo", "hang", "pid")
-	s.on = func(r *request) bool {
-		switch r.name() {
-		case "hang":
-			<-r.ctx.Done()
-		case "pid":
-			r.result(`{"content":[],"pid":` + fmt.Sprint(os.Getpid()) + `}`)
-		default:
-			return false
-		}
-		return true
-	}
-	s.lines(os.Stdin, os.Stdout)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+	"github.com/tailscale/hujson"
 
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
@@ -27,8 +28,7 @@ import (
 // worst known file takes about a second.
 const (
 	maxFile       = 1 << 20 // bytes
-	maxIndicators = 20_000  // lines, brackets, dashes, anchors and the like
-	maxNodes      = 100_000 // values; each use of an alias counts
+	maxIndicators = 20_000  // lines, brackets, dashes and the like
 )
 
 // shown bounds, in characters, what a message quotes of a file.
@@ -62,28 +62,20 @@ func mistake(file string, at *token.Token, format string, args ...any) *Error {
 	return e
 }
 
-// anchor is a value with a name, and how many values are in it.
-type anchor struct {
-	value ast.Node
-	size  int
-}
-
-// document is a configuration file whose anchors, aliases and merge keys are resolved. Values may be shared.
+// document is a configuration file.
 type document struct {
 	name    string
 	root    *ast.MappingNode
 	json    bool
-	anchors map[string]anchor
-	values  int                 // resolved so far; each use of an alias counts
 	written map[ast.Node]string // texts before their variables were expanded
 	hollow  map[ast.Node]bool   // mappings all of whose members have no value
 }
 
-// parse reads a file. JSON is read as YAML; it may have comments, trailing commas and tabs, like the files of some
-// desktop clients. An empty file is an empty mapping.
-func parse(name string, data []byte, isJSON bool) (*document, error) {
+// parse reads a file. JSON is read as YAML; it may have comments and trailing commas, like the files of some desktop
+// clients. An empty file is an empty mapping.
+func parse(name string, data []byte, isJSON bool) (_ *document, err error) {
 	d := &document{name: name, json: isJSON, root: ast.Mapping(&token.Token{}, false),
-		anchors: map[string]anchor{}, written: map[ast.Node]string{}, hollow: map[ast.Node]bool{}}
+		written: map[ast.Node]string{}, hollow: map[ast.Node]bool{}}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	switch {
 	case len(data) > maxFile:
@@ -93,7 +85,9 @@ func parse(name string, data []byte, isJSON bool) (*document, error) {
 	case countIndicators(data) > maxIndicators:
 		return nil, mistake(name, nil, "more than %d lines, brackets, commas and the like", maxIndicators)
 	case isJSON:
-		data = plainJSON(data)
+		if data, err = plainJSON(name, data); err != nil {
+			return nil, err
+		}
 	}
 	parsed, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // the decoder refuses them where they matter
 	if err != nil {
@@ -104,7 +98,7 @@ func parse(name string, data []byte, isJSON bool) (*document, error) {
 		if at != nil && tabNear(data, at.Position.Line) { // the parser's message about tabs is not helpful
 			message = "a tab in the indentation; use spaces"
 		}
-		return nil, mistake(name, at, "invalid %s: %s", map[bool]string{true: "JSON", false: "YAML"}[isJSON], message)
+		return nil, mistake(name, at, "invalid YAML: %s", message)
 	}
 	documents := slices.DeleteFunc(parsed.Docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
 	if len(documents) > 1 {
@@ -148,80 +142,26 @@ func tabNear(data []byte, line int) bool {
 	return false
 }
 
-// plainJSON returns JSON with comments, commas before a closing bracket, and tabs replaced by blanks. Offsets stay the
-// same.
-func plainJSON(data []byte) []byte {
-	out := bytes.Clone(data)
-	comma := -1 // of the last comma, if only blanks follow
-	for i := 0; i < len(out); i++ {
-		switch c := out[i]; {
-		case c == '"':
-			for i++; i < len(out) && out[i] != '"'; i++ {
-				if out[i] == '\\' {
-					i++
-				}
-			}
-			comma = -1
-		case bytes.HasPrefix(out[i:], []byte("//")), bytes.HasPrefix(out[i:], []byte("/*")):
-			closing, end := "\n", len(out)
-			if out[i+1] == '*' {
-				closing = "*/"
-			}
-			if n := bytes.Index(out[i+2:], []byte(closing)); n >= 0 {
-				end = i + 2 + n + len(closing)
-			}
-			for ; i < end; i++ {
-				if out[i] != '\n' {
-					out[i] = ' '
-				}
-			}
-			i--
-		case c == ',':
-			comma = i
-		case c == ']' || c == '}':
-			if comma >= 0 {
-				out[comma] = ' '
-			}
-			comma = -1
-		case c == '\t':
-			out[i] = ' '
-		case c != ' ' && c != '\r' && c != '\n':
-			comma = -1
-		}
+// plainJSON returns JSON without comments, trailing commas and tabs. Offsets stay the same.
+func plainJSON(name string, data []byte) ([]byte, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, nil
 	}
-	return out
+	plain, err := hujson.Standardize(bytes.Clone(data)) // it overwrites its input
+	if err != nil {
+		wrong := mistake(name, nil, "invalid JSON: %s", err.Error()[strings.LastIndex(err.Error(), ": ")+2:])
+		_, _ = fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &wrong.Line, &wrong.Column)
+		return nil, wrong
+	}
+	return bytes.ReplaceAll(plain, []byte("\t"), []byte(" ")), nil
 }
 
-// resolve returns a value without anchors, aliases, merge keys and tags.
+// resolve gives mappings one form, texts their values, and all scalars tokens without neighbours. It refuses anchors,
+// aliases, merge keys and tags.
 func (d *document) resolve(from ast.Node) (n ast.Node, err error) {
-	if err := d.count(1); err != nil {
-		return nil, err
-	}
 	switch v := from.(type) {
-	case *ast.AnchorNode:
-		before := d.values
-		if n, err = d.resolve(v.Value); err == nil { // complete ones only, so that no value can contain itself
-			d.anchors[v.Name.GetToken().Value] = anchor{n, d.values - before}
-		}
-		return n, err
-	case *ast.AliasNode:
-		name := v.Value.GetToken().Value
-		target, ok := d.anchors[name]
-		if !ok {
-			return nil, mistake(d.name, v.GetToken(), "alias *%s names no anchor before it", name)
-		}
-		return target.value, d.count(target.size)
-	case *ast.TagNode:
-		if v.Start.Value != "!!str" || v.Value == nil {
-			return nil, mistake(d.name, v.Start, "tag %s is not known; only !!str is", v.Start.Value)
-		}
-		if n, err = d.resolve(v.Value); err != nil {
-			return nil, err
-		}
-		if kind := kindOf(n); slices.Contains([]string{"a list", "a mapping", "nothing"}, kind) {
-			return nil, mistake(d.name, n.GetToken(), "tag !!str is for text, got %s", kind)
-		}
-		return textNode(n.GetToken(), n.GetToken().Value), nil
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode, *ast.TagNode:
+		return nil, mistake(d.name, from.GetToken(), "anchors, aliases and tags are not supported; write the value itself")
 	case *ast.StringNode:
 		return textNode(v.Token, v.Value), nil
 	case *ast.LiteralNode:
@@ -240,68 +180,36 @@ func (d *document) resolve(from ast.Node) (n ast.Node, err error) {
 			}
 		}
 	case *ast.MappingValueNode:
-		return d.mapping(ast.Mapping(v.Start, false, v))
+		return d.resolve(ast.Mapping(v.Start, false, v))
 	case *ast.MappingNode:
-		return d.mapping(v)
+		for i, m := range v.Values {
+			if v.Values[i], err = d.member(m); err != nil {
+				return nil, err
+			}
+		}
 	default:
 		return nil, mistake(d.name, from.GetToken(), "%s is not allowed here", from.Type().YAMLName())
 	}
 	return from, nil
 }
 
-// count counts further values and bounds them.
-func (d *document) count(n int) error {
-	if d.values += n; d.values > maxNodes {
-		return mistake(d.name, nil, "more than %d values, counting each use of an alias", maxNodes)
+func (d *document) member(m *ast.MappingValueNode) (*ast.MappingValueNode, error) {
+	value, err := d.resolve(m.Value)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-func (d *document) mapping(n *ast.MappingNode) (ast.Node, error) {
-	var members, merged []*ast.MappingValueNode
-	has := map[string]bool{}
-	for _, m := range n.Values {
-		value, err := d.resolve(m.Value)
-		if err != nil {
-			return nil, err
-		}
-		if m.Key.IsMergeKey() {
-			sources := []ast.Node{value}
-			if list, ok := value.(*ast.SequenceNode); ok {
-				sources = list.Values
-			}
-			for _, source := range sources {
-				from, ok := source.(*ast.MappingNode)
-				if !ok {
-					return nil, mistake(d.name, source.GetToken(), "<<: want a mapping, got %s", kindOf(source))
-				}
-				merged = append(merged, from.Values...)
-				if err := d.count(len(from.Values)); err != nil {
-					return nil, err
-				}
-			}
-			continue
-		}
-		var key ast.Node = m.Key
-		if explicit, ok := key.(*ast.MappingKeyNode); ok && explicit.Value != nil {
-			key = explicit.Value
-		}
-		text, err := d.resolve(key)
-		if err != nil || slices.Contains([]string{"a list", "a mapping"}, kindOf(text)) || key.Type() == ast.LiteralType {
-			return nil, mistake(d.name, m.Key.GetToken(), "a key must be plain text")
-		}
-		name := written(text)
-		has[name] = true
-		members = append(members, ast.MappingValue(m.Start, textNode(text.GetToken(), name), value))
+	var key ast.Node = m.Key
+	if explicit, ok := key.(*ast.MappingKeyNode); ok && explicit.Value != nil {
+		key = explicit.Value
 	}
-	for _, m := range merged { // earlier ones win
-		if name := keyOf(m); !has[name] {
-			has[name] = true
-			members = append(members, m)
-		}
+	text, err := d.resolve(key)
+	if err != nil {
+		return nil, err
 	}
-	n.Values = members
-	return n, nil
+	if slices.Contains([]string{"a list", "a mapping"}, kindOf(text)) || key.Type() == ast.LiteralType {
+		return nil, mistake(d.name, m.Key.GetToken(), "a key must be plain text")
+	}
+	return ast.MappingValue(m.Start, textNode(text.GetToken(), written(text)), value), nil
 }
 
 // textNode returns a text whose token has no neighbours.
@@ -417,9 +325,6 @@ func (d *document) find(path string) (n ast.Node, at *token.Token, found bool) {
 func (d *document) expand(path string, n ast.Node, env func(string) (string, bool), lenient bool) error {
 	switch v := n.(type) {
 	case *ast.StringNode:
-		if _, done := d.written[v]; done {
-			return nil
-		}
 		text, err := expand(v.Value, env, d.json)
 		if err != nil && !lenient {
 			return mistake(d.name, v.Token, "%s: %v", path, err)

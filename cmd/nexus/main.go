@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -133,37 +131,9 @@ func report(stderr io.Writer, err error) int {
 // version is replaced at link time by release builds.
 var version = "0.1.0-dev"
 
-type versionCmd struct {
-	JSON bool `name:"json" help:"Print version, commit and build information as JSON."`
-}
+type versionCmd struct{}
 
-// build is the output of version --json. Fields that the build did not record are empty.
-type build struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit"`
-	Time     string `json:"time"` // of the commit
-	Modified bool   `json:"modified"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-func (c *versionCmd) Run(w *world) error {
-	if !c.JSON {
-		_, err := fmt.Fprintln(w.stdout, "nexus "+version)
-		return err
-	}
-	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				b.Commit = s.Value
-			case "vcs.time":
-				b.Time = s.Value
-			case "vcs.modified":
-				b.Modified = s.Value == "true"
-			}
-		}
-	}
-	return printJSON(w, b)
+func (*versionCmd) Run(w *world) error {
+	_, err := fmt.Fprintln(w.stdout, "nexus "+version)
+	return err
 }

@@ -87,17 +87,10 @@ func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error
 	for _, warning := range warnings {
 		fmt.Fprintln(w.stderr, "nexus: "+firstLine(warning, 300))
 	}
-	var err error
-	terminal, ok := w.stdout.(screen)
-	switch {
-	case c.JSON:
-		_, err = fmt.Fprintln(w.stdout, string(indent(content)))
-	case ok:
-		err = terminal.answer(answer)
-	default:
-		_, err = fmt.Fprintln(w.stdout, answer)
+	if c.JSON {
+		answer = string(indent(content))
 	}
-	if err != nil {
+	if _, err := fmt.Fprintln(w.stdout, answer); err != nil {
 		return err
 	}
 	if string(jsonrpc.Get(content, "degraded")) == "true" {

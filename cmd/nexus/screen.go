@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -35,19 +34,6 @@ func (s screen) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
-}
-
-// emphasis matches strong text in Markdown. It does not match "2**3" and "**kwargs".
-var emphasis = regexp.MustCompile(`(?m)(^|[\s(])\*\*([^\s*](?:[^*\n]*[^\s*])?)\*\*`)
-
-// answer writes text with Markdown's strong text in bold, or without the marks if colours are turned off.
-func (s screen) answer(text string) error {
-	strong := "$1\x1b[1m$2\x1b[22m"
-	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		strong = "$1$2"
-	}
-	_, err := io.WriteString(s.w, emphasis.ReplaceAllString(harmless(text), strong)+"\n")
-	return err
 }
 
 // harmless replaces control characters, except tabs and line ends, by their Unicode symbols.

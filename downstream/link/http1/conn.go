@@ -10,10 +10,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // maxHead limits the header of a response, including preceding informational responses, as net/http does.
@@ -24,15 +28,13 @@ var errLongHead = errors.New("the header of the response is too long")
 // conn is a connection with at most one request on it.
 type conn struct {
 	net.Conn
-	pool        *pool
-	host        string
-	probe       func() bool                  // nil = cannot detect that the server has closed it
-	sendAndWait func(probe bool) (sent bool) // sends the request and awaits the response; nil if probe is
-	cut         func()                       // closes it
-	reused      bool
-	since       time.Time // when it became idle
+	pool   *pool
+	host   string
+	probe  func() bool // nil = cannot detect that the server has closed it
+	cut    func()      // closes it
+	reused bool
+	since  time.Time // when it became idle
 
-	out     outgoing    // set until it is sent
 	unsent  error       // why the request could not be sent
 	stop    func() bool // stops watching the request's context
 	written int         // bytes of the request written
@@ -50,7 +52,7 @@ func newConn(nc net.Conn, p *pool, host string) *conn {
 	c := &conn{Conn: nc, pool: p, host: host, cut: func() { nc.Close() }}
 	if s, ok := nc.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
-			c.probe, c.sendAndWait = newProbe(raw), newSendAndWait(raw, c.send)
+			c.probe = newProbe(raw)
 		}
 	}
 	return c
@@ -69,8 +71,9 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readers shares buffers between connections, so that idle ones need none.
-var readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+// readers shares buffers between connections, so that idle ones need none. They hold the header of a response: a body is
+// read into the buffer of its reader.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 2<<10) }}
 
 // errDisturbed means that nothing was written: the server has closed the idle connection or sent data on it, or the
 // request has ended.
@@ -78,9 +81,9 @@ var errDisturbed = errors.New("the idle connection is closed")
 
 // roundTrip sends a request and reads the header of its response. On error it closes the connection.
 func (c *conn) roundTrip(out outgoing) (*http.Response, error) {
-	c.out, c.written, c.unsent, c.left = out, 0, nil, maxHead
+	c.written, c.unsent, c.left = 0, nil, maxHead
 	c.stop = context.AfterFunc(out.Context(), c.cut)
-	resp, err := c.exchange(out.Request)
+	resp, err := c.exchange(out)
 	if err != nil {
 		c.stop()
 		c.Close()
@@ -88,23 +91,23 @@ func (c *conn) roundTrip(out outgoing) (*http.Response, error) {
 	return resp, err
 }
 
-func (c *conn) exchange(req *http.Request) (*http.Response, error) {
-	if c.sendAndWait == nil {
-		c.send()
-	} else if !c.sendAndWait(c.reused) { // no buffer is needed while waiting
+func (c *conn) exchange(out outgoing) (*http.Response, error) {
+	if c.reused && !c.quiet() {
 		return nil, errDisturbed
 	}
-	if !c.heard() {
+	c.send(out)
+	// A server may refuse a request and close the connection before it has read all of it.
+	if c.unsent != nil && (c.written == 0 || !isReset(c.unsent)) {
 		return nil, c.unsent
 	}
 	r := readers.Get().(*bufio.Reader)
 	r.Reset(c)
-	resp, err := readResponse(r, req)
+	resp, err := readResponse(r, out.Request)
 	if err != nil {
 		return nil, cmp.Or(c.unsent, err)
 	}
 	c.left = math.MaxInt64
-	b := &body{ReadCloser: resp.Body, c: c, r: r, ctx: req.Context()}
+	b := &body{ReadCloser: resp.Body, c: c, r: r, ctx: out.Context()}
 	b.last = c.unsent != nil || resp.Close || resp.StatusCode == http.StatusSwitchingProtocols
 	if resp.Body == http.NoBody {
 		b.end(true)
@@ -113,14 +116,8 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// heard reports whether there may be a response. A server may refuse a request and close the connection before it has
-// read all of it.
-func (c *conn) heard() bool { return c.unsent == nil || c.written > 0 && isReset(c.unsent) }
-
-// send writes the request and reports whether there may be a response.
-func (c *conn) send() bool {
-	out := c.out
-	c.out = outgoing{} // an idle connection must not retain it
+// send writes the request.
+func (c *conn) send(out outgoing) {
 	if out.trace.GotConn != nil {
 		out.trace.GotConn(httptrace.GotConnInfo{Conn: c.Conn, Reused: c.reused})
 	}
@@ -128,7 +125,6 @@ func (c *conn) send() bool {
 	if out.trace.WroteRequest != nil {
 		out.trace.WroteRequest(httptrace.WroteRequestInfo{Err: c.unsent})
 	}
-	return c.heard()
 }
 
 // readResponse reads the header of the final response.
@@ -189,4 +185,122 @@ func (b *body) end(whole bool) {
 	b.r.Reset(nil)
 	readers.Put(b.r)
 	b.c.pool.put(b.c)
+}
+
+// sweepTime limits how long an idle connection stays open after the server has closed it or its timeout has passed.
+var sweepTime = 5 * time.Second // a variable for tests
+
+// pool keeps the idle connections. No goroutine watches them: a connection is probed when it is used, and a timer
+// probes all of them.
+type pool struct {
+	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	perHost int
+	timeout time.Duration // maximum idle time of a connection; 0 = unlimited
+
+	mu    sync.Mutex
+	idle  map[string][]*conn // by host:port, most recently used last
+	sweep *time.Timer        // nil without idle connections
+}
+
+// dialer returns the dial function of rest.
+func dialer(rest *http.Transport) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	if rest.DialContext != nil {
+		return rest.DialContext
+	}
+	return new(net.Dialer).DialContext
+}
+
+func newPool(rest *http.Transport) pool {
+	return pool{
+		dial: dialer(rest), perHost: cmp.Or(rest.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost),
+		timeout: rest.IdleConnTimeout,
+		idle:    map[string][]*conn{},
+	}
+}
+
+// get returns an idle connection or a new one. The round trip detects whether an idle one is still usable.
+func (p *pool) get(ctx context.Context, u *url.URL) (*conn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if c := p.take(u.Host); c != nil {
+		return c, nil
+	}
+	host, err := httpguts.PunycodeHostPort(u.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	nc, err := p.dial(ctx, "tcp", net.JoinHostPort(host, cmp.Or(u.Port(), "80")))
+	if err != nil {
+		return nil, err
+	}
+	return newConn(nc, p, u.Host), nil
+}
+
+func (p *pool) take(host string) *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	idle := p.idle[host]
+	if len(idle) == 0 {
+		return nil
+	}
+	c := idle[len(idle)-1]
+	idle[len(idle)-1] = nil
+	p.idle[host] = idle[:len(idle)-1]
+	return c
+}
+
+func (p *pool) put(c *conn) {
+	c.reused, c.since = true, time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.probe == nil || len(p.idle[c.host]) >= p.perHost {
+		c.Close()
+		return
+	}
+	p.idle[c.host] = append(p.idle[c.host], c)
+	if p.sweep == nil {
+		p.sweep = time.AfterFunc(sweepTime, p.tidy)
+	}
+}
+
+// tidy closes the idle connections that the server has closed or that are too old.
+func (p *pool) tidy() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for host, idle := range p.idle {
+		p.idle[host] = slices.DeleteFunc(idle, func(c *conn) bool {
+			useful := c.quiet() && (p.timeout <= 0 || time.Since(c.since) < p.timeout)
+			if !useful {
+				c.Close()
+			}
+			return !useful
+		})
+		if len(p.idle[host]) == 0 {
+			delete(p.idle, host)
+		}
+	}
+	switch {
+	case p.sweep == nil:
+	case len(p.idle) > 0:
+		p.sweep.Reset(sweepTime)
+	default:
+		p.sweep = nil
+	}
+}
+
+// close closes the idle connections.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, idle := range p.idle {
+		for _, c := range idle {
+			c.Close()
+		}
+	}
+	clear(p.idle)
+	if p.sweep != nil {
+		p.sweep.Stop()
+		p.sweep = nil
+	}
 }

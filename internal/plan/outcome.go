@@ -20,7 +20,6 @@ type Outcome struct {
 	Step     Step              // with references as written in the plan
 	Sent     json.RawMessage   // the arguments after substitution; nil if the step never ran
 	Value    json.RawMessage   // see ValueOf; nil on failure
-	Text     string            // the text blocks joined by newlines; "Error: …" for a failure
 	Blocks   []json.RawMessage // content blocks that are not text: images, audio, resource links, resources
 	Err      *Error            // nil on success
 	Skipped  bool              // not run: its When, or that of a step it depends on, was false

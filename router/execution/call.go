@@ -93,7 +93,7 @@ func readResult(out *plan.Outcome, result json.RawMessage) {
 	case isError:
 		out.Err = &plan.Error{Reason: reason.ToolError, Message: cmp.Or(text, "the tool failed without saying why")}
 	default:
-		out.Value, out.Text, out.Blocks = value, text, blocks
+		out.Value, out.Blocks = value, blocks
 	}
 }
 

@@ -50,8 +50,8 @@ func TestExecute(t *testing.T) {
 		if o.Err != nil {
 			got = o.Err.Reason
 		}
-		if got != want[i] || o.Err != nil && (o.Attempts != 0 || !strings.HasPrefix(o.Text, "Error: ")) || o.Err == nil && o.Attempts != 1 {
-			t.Errorf("step %s: got %q after %d attempts (%s), want %q", o.Step.ID, got, o.Attempts, o.Text, want[i])
+		if got != want[i] || o.Err != nil && o.Attempts != 0 || o.Err == nil && o.Attempts != 1 {
+			t.Errorf("step %s: got %q after %d attempts, want %q", o.Step.ID, got, o.Attempts, want[i])
 		}
 	}
 	if got := string(out[1].Sent); got != `{"n":9007199254740993}` {
@@ -77,13 +77,13 @@ func TestFailedSteps(t *testing.T) {
 		k := newKit(t, nil, script(tool("hang"), tool("fail"), tool("refuse"), tool("nonsense"), tool("die")), script(tool("far")))
 		out := k.execute(t.Context(), `[{"tool":"hang"},{"tool":"fail"},{"tool":"refuse"},{"tool":"nonsense"}]`, execution.Origin{})
 		for i, want := range []struct{ reason, text string }{
-			{reason.Timeout, "Error: Tool execution timed out after 30s"},
-			{reason.ToolError, "Error: no luck"},
-			{reason.ToolError, "Error: refused"},
-			{reason.Protocol, "Error: invalid tool result"},
+			{reason.Timeout, "Tool execution timed out after 30s"},
+			{reason.ToolError, "no luck"},
+			{reason.ToolError, "refused"},
+			{reason.Protocol, "invalid tool result"},
 		} {
-			if o := out[i]; o.OK() || o.Err.Reason != want.reason || !strings.HasPrefix(o.Text, want.text) {
-				t.Errorf("%s: got %+v with text %q, want %s, %q", o.Step.Tool, o.Err, o.Text, want.reason, want.text)
+			if o := out[i]; o.OK() || o.Err.Reason != want.reason || !strings.HasPrefix(o.Err.Message, want.text) {
+				t.Errorf("%s: got %+v, want %s, %q", o.Step.Tool, o.Err, want.reason, want.text)
 			}
 		}
 		out = k.execute(t.Context(), `[{"tool":"die"}]`, execution.Origin{})
@@ -130,7 +130,7 @@ func TestConfirm(t *testing.T) {
 	}
 	given := `{"steps":[{"id":"a","tool":"look"},{"id":"b","tool":"drop","arguments":{"x":"no"},"after":["a"]},{"id":"c","tool":"look","after":["b"]}]}`
 	out := k.execute(t.Context(), given, execution.Origin{}, func(w *execution.Work) { w.Confirm = confirm })
-	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != reason.Declined || out[1].Text != "Error: the user said no" || out[1].Attempts != 0 {
+	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != reason.Declined || out[1].Err.Message != "the user said no" || out[1].Attempts != 0 {
 		t.Errorf("got %+v and %+v, want the second declined", out[0].Err, out[1].Err)
 	}
 	if out[2].OK() || out[2].Err.Reason != reason.DependencyFailed || len(s.params()) != 1 {
@@ -167,21 +167,23 @@ func TestInputOfSteps(t *testing.T) {
 		ask  downstream.Asker
 		want string
 	}{
-		"given":            {answering(`{"action":"accept","of":"elicitation/create"}`, ""), `<nil> got {"action":"accept","of":"elicitation/create"}`},
-		"nobody to ask":    {nil, "tool_error Error: server a needs an answer to elicitation/create: the client cannot be asked"},
-		"cannot be asked":  {answering("", ""), "tool_error Error: server a needs an answer to elicitation/create: the client cannot be asked"},
-		"does not know it": {answering("", `{"code":-32601,"message":"Method not found"}`), "tool_error Error: server a needs an answer to elicitation/create: the client refused: Method not found"},
-		"refused":          {answering("", `{"code":-1,"message":"no"}`), "declined Error: server a needs an answer to elicitation/create: the client refused: no"},
-		"declined":         {answering(`{"action":"decline"}`, ""), "declined Error: server a needs an answer to elicitation/create: the user declined"},
+		"given":            {answering(`{"action":"accept","of":"elicitation/create"}`, ""), `got {"action":"accept","of":"elicitation/create"}`},
+		"nobody to ask":    {nil, "tool_error server a needs an answer to elicitation/create: the client cannot be asked"},
+		"cannot be asked":  {answering("", ""), "tool_error server a needs an answer to elicitation/create: the client cannot be asked"},
+		"does not know it": {answering("", `{"code":-32601,"message":"Method not found"}`), "tool_error server a needs an answer to elicitation/create: the client refused: Method not found"},
+		"refused":          {answering("", `{"code":-1,"message":"no"}`), "declined server a needs an answer to elicitation/create: the client refused: no"},
+		"declined":         {answering(`{"action":"decline"}`, ""), "declined server a needs an answer to elicitation/create: the user declined"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t, nil, modern(tool("form")))
 			out := k.execute(t.Context(), `[{"tool":"form"}]`, execution.Origin{Ask: row.ask})[0]
-			reason := "<nil>"
+			var got string
 			if out.Err != nil {
-				reason = out.Err.Reason
+				got = out.Err.Reason + " " + out.Err.Message
+			} else if err := json.Unmarshal(out.Value, &got); err != nil {
+				t.Fatal(err)
 			}
-			if got := reason + " " + out.Text; got != row.want || out.Attempts != 1 {
+			if got != row.want || out.Attempts != 1 {
 				t.Errorf("got %s after %d attempts, want %s after 1", got, out.Attempts, row.want)
 			}
 		})

@@ -125,7 +125,7 @@ func (l *loop) outcome(s *schedule) plan.Outcome {
 		o.Attempts += c.Attempts
 		switch {
 		case c.Err != nil:
-			c.Value, c.Text = nil, "Error: "+c.Err.Message
+			c.Value = nil
 			failed++
 			first = cmp.Or(first, c.Err)
 			same = same && *c.Err == *first

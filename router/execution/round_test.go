@@ -111,8 +111,8 @@ func TestPanicOfEarlyCall(t *testing.T) {
 	}
 	k.start(r, w)
 	out := r.Execute(t.Context(), w)
-	if o := out[0]; o.OK() || o.Err.Reason != reason.Internal || !strings.HasPrefix(o.Text, "Error: internal error") {
-		t.Errorf("the step that panics: got %+v with text %q, want %s", o.Err, o.Text, reason.Internal)
+	if o := out[0]; o.OK() || o.Err.Reason != reason.Internal || !strings.HasPrefix(o.Err.Message, "internal error") {
+		t.Errorf("the step that panics: got %+v, want %s", o.Err, reason.Internal)
 	}
 	if !out[1].OK() {
 		t.Errorf("the other step: got %+v, want success", out[1].Err)

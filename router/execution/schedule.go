@@ -13,7 +13,7 @@ import (
 
 // Execute runs the steps of a plan as soon as their inputs are available and returns one outcome per step, in plan
 // order. When ctx is done, it waits for running steps; the others fail as timeout if the deadline has passed, else as
-// cancelled. The text of a failed step is "Error: " and the message.
+// cancelled.
 func (r *Round) Execute(ctx context.Context, w Work) []plan.Outcome {
 	r.drop(w.Plan)
 	s := newSchedule(r, w)
@@ -270,7 +270,7 @@ func (s *schedule) callOf(
 			Message: "pick: the values of this query are too large in total; the tool was called and has answered",
 		}
 	default:
-		o.Value, o.Text = picked, ""
+		o.Value = picked
 	}
 	return o
 }
@@ -329,7 +329,7 @@ func (s *schedule) enqueue(units ...unit) {
 func (s *schedule) record(i int, o plan.Outcome) {
 	o.Step = s.steps[i]
 	if o.Err != nil {
-		o.Value, o.Text = nil, "Error: "+o.Err.Message
+		o.Value = nil
 	}
 	s.outcomes[i], s.settled[i] = o, true
 	s.tracker.finish(i)

@@ -28,8 +28,8 @@ func brief(outcomes []plan.Outcome) string {
 		text := o.Step.ID + ":" + string(o.Value)
 		if o.Err != nil {
 			text = o.Step.ID + "!" + o.Err.Reason
-			if o.Text != "Error: "+o.Err.Message || o.Value != nil {
-				text += " with text " + o.Text + " and value " + string(o.Value)
+			if o.Value != nil {
+				text += " with value " + string(o.Value)
 			}
 		}
 		if o.Attempts > 0 && o.Sent == nil {
@@ -79,7 +79,7 @@ func TestExecute_Outcomes(t *testing.T) {
 		})
 	}
 	out := serve(echo).run(t.Context(), planOf(t, `{"steps":[{"id":"news","tool":"fail"},{"id":"b","tool":"x","after":["news"]}]}`), runs{})
-	if got, want := out[1].Text, "Error: Step news, which this step needs, failed"; got != want {
+	if got, want := out[1].Err.Message, "Step news, which this step needs, failed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -285,8 +285,8 @@ func TestPanicIsAFailure(t *testing.T) {
 	if got, want := brief(out), "a!internal b!internal c!dependency_failed d:1 e!internal"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if !strings.Contains(log.String(), "boom") || !strings.Contains(log.String(), "schedule_test.go") || strings.Contains(out[0].Text, "boom") {
-		t.Errorf("got log %s and text %q, want the panic and its stack in the log only", log.String(), out[0].Text)
+	if !strings.Contains(log.String(), "boom") || !strings.Contains(log.String(), "schedule_test.go") || strings.Contains(out[0].Err.Message, "boom") {
+		t.Errorf("got log %s and error %q, want the panic and its stack in the log only", log.String(), out[0].Err.Message)
 	}
 }
 

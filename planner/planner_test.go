@@ -467,12 +467,13 @@ func TestBudgets(t *testing.T) {
 // TestPromptStaysSmall: the part of the prompt that shows tools is bounded, however many and large they are.
 func TestPromptStaysSmall(t *testing.T) {
 	var many []plan.Tool
-	for i := range 12_727 {
+	long := strings.Repeat("line\n", 2000)
+	for i := range 5000 {
 		properties := map[string]any{}
 		for j := range 200 * min(1, 60/(i+1)) {
 			properties[fmt.Sprintf("parameter_%d", j)] = map[string]any{"type": "string", "description": strings.Repeat("words ", 200)}
 		}
-		tool := plan.Tool{Name: fmt.Sprintf("tool_%d", i), Server: "s", Tool: "tool", Description: strings.Repeat("line\n", 2000)}
+		tool := plan.Tool{Name: fmt.Sprintf("tool_%d", i), Server: "s", Tool: "tool", Description: long}
 		if i < 60 {
 			tool.InputSchema, _ = json.Marshal(map[string]any{"type": "object", "properties": properties})
 		}

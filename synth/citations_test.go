@@ -2,7 +2,6 @@ package synth_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -56,7 +55,6 @@ func TestQuotes(t *testing.T) {
 		{"in JSON", worked("s1", "s", "read", `{"a":"one two"}`), `one two`, true},
 		{"behind escapes", worked("s1", "s", "read", `{"a":"C:\\dir\/caf\u00e9 \ud83d\ude00 \\u0041\tA"}`), `C:\dir/café 😀 \u0041` + "\tA", true},
 		{"as escaped", worked("s1", "s", "read", `{"a":"caf\u00e9"}`), `caf\u00e9`, true},
-		{"of the text beside the value", plan.Outcome{Step: plan.Step{ID: "s1"}, Value: json.RawMessage(`{"wet":true}`), Text: "it rains"}, "it rains", false},
 		{"in a passage", marked, "office opened", true},
 		{"left out", marked, hidden, false},
 		{"the last line, left out", marked, last, false},

@@ -75,9 +75,11 @@ func toolsets(t *testing.T) map[string]toolset {
 	return sets
 }
 
+var byRules = rules.New(rules.Options{Now: today})
+
 func planned(t *testing.T, question string, catalog rules.Catalog) plan.Plan {
 	t.Helper()
-	p, err := rules.New(rules.Options{Now: today}).Plan(t.Context(), strings.ReplaceAll(question, `\n`, "\n"), catalog)
+	p, err := byRules.Plan(t.Context(), strings.ReplaceAll(question, `\n`, "\n"), catalog)
 	if err != nil {
 		t.Fatalf("%s: %v", question, err)
 	}

@@ -113,7 +113,7 @@ func TestNames(t *testing.T) {
 
 // TestWorkIsBounded has expressions that would take hours or all memory.
 func TestWorkIsBounded(t *testing.T) {
-	list := "[" + strings.Repeat("1,", 20_000) + "1]"
+	list := "[" + strings.Repeat("1,", 5_000) + "1]"
 	text := `"` + strings.Repeat("a", 1<<20) + `"`
 	sources := []string{
 		`count(a, count(a, count(a, true) > 0) > 0)`,

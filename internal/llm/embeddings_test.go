@@ -26,7 +26,7 @@ func length(text string) []float32 { return []float32{float32(len(text)), 1} }
 
 func TestEmbeddingsComeInOrder(t *testing.T) {
 	s, e := embeddings(t, "?api-version=1")
-	s.When(llmtest.Embeddings, llmtest.Reply{Embed: length})
+	s.When(llmtest.Request.Embeddings, llmtest.Reply{Embed: length})
 	got, err := e.Embed(t.Context(), []string{"a", "bbb", "cc"})
 	if err != nil || len(got) != 3 || got[0][0] != 1 || got[1][0] != 3 || got[2][0] != 2 {
 		t.Fatalf("got %v and %v, want the lengths 1, 3 and 2", got, err)

@@ -159,7 +159,7 @@ func mutations() []mutation {
 // checked is a plan as the planner takes it over.
 func checked(t *testing.T, v *plan.Validator, steps []llmtest.GoldStep, tools planner.List) (plan.Plan, []plan.Problem) {
 	t.Helper()
-	p, err := plan.Parse(llmtest.FormSteps.Write(steps))
+	p, err := plan.Parse(llmtest.WritePlan(steps))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestEmbeddings(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := llmtest.New(t)
-			m.When(llmtest.Embeddings, row.reply)
+			m.When(llmtest.Request.Embeddings, row.reply)
 			r, _ := withPeer(t, nil, func(o *app.Options) {
 				o.Config.LLM = &config.LLM{Embeddings: &llm.EmbeddingsConfig{BaseURL: m.BaseURL, APIKey: key, Model: "stub", Timeout: 5 * time.Second}}
 			},

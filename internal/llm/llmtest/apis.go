@@ -321,9 +321,6 @@ func (m messages) blocks() (frames []string) {
 	return frames
 }
 
-// Embeddings reports whether a request asks for embeddings.
-func Embeddings(r Request) bool { return r.Embeddings() }
-
 // vectors returns the response to an embeddings request, last text first, so that clients must use the indexes.
 func (r Reply) vectors(req Request) any {
 	var data []object

@@ -2,8 +2,4 @@
 // of it. TestFaults runs each fault in a process of its own, five times at once, so that a crash, a leaked
 // goroutine or a leaked descriptor can be told to belong to it. A router, a server that fails and a neighbour
 // that does not are started for each run; the neighbour's client must never notice anything.
-//
-// The table of docs/reliability.md is made from such a run:
-//
-//	go test ./tests/faults -timeout 0 -args -runs 100 -write
 package faults

@@ -56,7 +56,7 @@ func TestBatchPages(t *testing.T) {
 				t.Errorf("%s: got %d bytes, want less than 5 MB", name, got)
 			}
 			for look, o := range map[string]pages.Options{"light-desktop": {}, "dark-phone": {Dark: true, Phone: true}} {
-				p := b.Open("file://"+page, o)
+				p := b.Open(t, "file://"+page, o)
 				t.Logf("%s %s: %d bytes, interactive after %.0f ms", name, look, size(page),
 					pages.Eval[float64](p, `performance.getEntriesByType("navigation")[0].domInteractive`))
 				if got := pages.Eval[float64](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); got > 0 {
@@ -95,7 +95,7 @@ func samplePages(t *testing.T, n int) map[string]string {
 // TestBatchReportKeys finds a line of a report and opens it with the keyboard alone.
 func TestBatchReportKeys(t *testing.T) {
 	t.Parallel()
-	p := pages.Start(t).Open("file://"+samplePages(t, 250)["report-250"], pages.Options{})
+	p := pages.Start(t).Open(t, "file://"+samplePages(t, 250)["report-250"], pages.Options{})
 	shown := func(want string) {
 		t.Helper()
 		p.Wait(fmt.Sprintf(`found.textContent === %q`, want))

@@ -1,16 +1,16 @@
 // Package browser opens pages in Debian's Chromium, headless, and reports what is wrong with them: console errors,
 // exceptions, violations of the content security policy, requests to other hosts, and what axe-core finds.
 //
-//	p := browser.Start(t).Open(url, browser.Options{Dark: true})
+//	p := browser.Start(t).Open(t, url, browser.Options{Dark: true})
 //	p.Click("#run")
 //	p.Wait(`document.querySelector("#answer").textContent != ""`)
 //	p.Screenshot("answer-dark")
 //	p.Check()
 //
-// Methods fail the test when they fail; they wait up to two minutes, for machines under load. The browser and its
-// pages end with the test. A Browser and a Page serve one goroutine. Without Chromium or axe-core the test is skipped,
-// or fails where CI is true. Screenshots go to the folder NEXUS_ARTIFACTS, else to the test's artefacts
-// (go test -artifacts).
+// Methods fail the test when they fail; they wait up to two minutes, for machines under load. A browser and a
+// page end with the test that started or opened them; tests that follow each other share a browser. A Browser and a Page
+// serve one goroutine. Without Chromium or axe-core the test is skipped,
+// or fails where CI is true. Screenshots go to the folder NEXUS_ARTIFACTS, if it is set.
 package browser
 
 import (
@@ -33,7 +33,6 @@ const patience = 2 * time.Minute
 
 // Browser is a running Chromium with a profile of its own.
 type Browser struct {
-	t   testing.TB
 	ctx context.Context
 	axe string // source of axe-core
 }
@@ -49,7 +48,7 @@ func Start(t testing.TB) *Browser {
 	for range starts {
 		var ctx context.Context
 		if ctx, err = launch(t, path); err == nil {
-			return &Browser{t: t, ctx: ctx, axe: axe}
+			return &Browser{ctx: ctx, axe: axe}
 		}
 		t.Logf("starting %s: %v", path, err)
 	}
@@ -114,12 +113,12 @@ func BasicAuth(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
-// Open opens an address in a page with storage of its own and waits until it is loaded.
-func (b *Browser) Open(url string, o Options) *Page {
-	b.t.Helper()
+// Open opens an address in a page with storage of its own and waits until it is loaded. The page ends with the test.
+func (b *Browser) Open(t testing.TB, url string, o Options) *Page {
+	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	b.t.Cleanup(cancel)
-	p := &Page{t: b.t, ctx: ctx, axe: b.axe, own: host(url), url: url}
+	t.Cleanup(cancel)
+	p := &Page{t: t, ctx: ctx, axe: b.axe, own: host(url), url: url}
 	size := chromedp.EmulateViewport(1280, 800)
 	if o.Phone {
 		size = chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
@@ -141,22 +140,10 @@ func (b *Browser) Open(url string, o Options) *Page {
 		return err
 	})
 	if err := chromedp.Listen(ctx, p.observe); err != nil { // opens the page
-		b.t.Fatalf("opening a page: %v", err)
+		t.Fatalf("opening a page: %v", err)
 	}
 	p.do("opening "+url, size, setup, chromedp.Navigate(url))
 	return p
-}
-
-// artefacts returns the folder of screenshots.
-func artefacts(t testing.TB) string {
-	dir := os.Getenv("NEXUS_ARTIFACTS")
-	if dir == "" {
-		return t.ArtifactDir()
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // readAxe returns the source of axe-core, which is installed with the other programs of npm.

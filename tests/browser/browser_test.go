@@ -52,7 +52,7 @@ func TestPage(t *testing.T) {
 		{"light", browser.Options{Headers: headers}, 1280, "rgb(0, 0, 0)"},
 		{"dark phone", browser.Options{Headers: headers, Dark: true, Phone: true}, 390, "rgb(255, 255, 255)"},
 	} {
-		p := b.Open(serve(t, clean, "default-src 'self' data: 'unsafe-inline'"), row.options)
+		p := b.Open(t, serve(t, clean, "default-src 'self' data: 'unsafe-inline'"), row.options)
 		p.Type("#name", "Ann")
 		p.Press("e")
 		p.Click("#greet")
@@ -72,7 +72,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 
-	p := b.Open(serve(t, faulty, "script-src 'nonce-good'"), browser.Options{Headers: headers})
+	p := b.Open(t, serve(t, faulty, "script-src 'nonce-good'"), browser.Options{Headers: headers})
 	browser.Eval[bool](p, `new Promise(done => setTimeout(() => done(true), 100))`) // timers of the page come first
 	found := strings.Join(append(p.Violations(), p.Problems()...), "\n")
 	for _, want := range []string{"console error: wrong 7", "exception: Uncaught Error: thrown", "external request: http://elsewhere.test/pixel.png",

@@ -170,9 +170,13 @@ func (p *Page) Press(keys string, options ...chromedp.KeyOption) {
 	p.do(fmt.Sprintf("pressing %q", keys), chromedp.KeyEvent(keys, options...))
 }
 
-// Screenshot writes the whole page, down to 6,000 pixels, to NAME.png among the artefacts.
+// Screenshot writes the whole page, down to 6,000 pixels, to NAME.png in the folder NEXUS_ARTIFACTS, if that is set.
 func (p *Page) Screenshot(name string) {
 	p.t.Helper()
+	dir := os.Getenv("NEXUS_ARTIFACTS")
+	if dir == "" {
+		return
+	}
 	size := Eval[[]float64](p, `[document.documentElement.clientWidth, document.documentElement.scrollHeight]`)
 	yes := true
 	var image []byte
@@ -184,7 +188,10 @@ func (p *Page) Screenshot(name string) {
 		image = r.Data
 		return err
 	}))
-	if err := os.WriteFile(filepath.Join(artefacts(p.t), name+".png"), image, 0o644); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), image, 0o644); err != nil {
 		p.t.Fatal(err)
 	}
 }

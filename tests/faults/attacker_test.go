@@ -2,7 +2,6 @@ package faults
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -44,13 +43,9 @@ func startAttacker(t *testing.T, at attack) *attackerProcess {
 	command := []string{os.Args[0]}
 	if *full {
 		command = []string{"nice", "-n", "19", os.Args[0]}
-		if _, err := exec.LookPath("chrt"); err == nil {
-			command = []string{"chrt", "-i", "0", os.Args[0]} // runs only where nothing else does
-		}
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), asAttacker+"="+at.name, sizeVar+"="+strconv.FormatBool(*full),
-		whereVar+"="+strconv.FormatBool(*elsewhere))
+	cmd.Env = append(os.Environ(), asAttacker+"="+at.name, sizeVar+"="+strconv.FormatBool(*full))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -119,12 +114,6 @@ func attackAs(name string) {
 	fmt.Println(tools.URL)
 	a := &attacker{http: clientOf(0)}
 	if _, err := fmt.Scan(&a.base); err == nil {
-		if os.Getenv(whereVar) == "true" {
-			standIn := httptest.NewServer(http.HandlerFunc(answerAttack))
-			defer standIn.Close()
-			defer standIn.CloseClientConnections()
-			a.base = standIn.URL
-		}
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
 		wg.Go(func() { attacks[i].run(ctx, a) })
@@ -136,24 +125,6 @@ func attackAs(name string) {
 	}
 	fmt.Println(a.sent.Load(), a.refused.Load())
 }
-
-// answerAttack answers an attack elsewhere as a router does, with as little work as possible.
-func answerAttack(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	w.Header().Set("Mcp-Session-Id", "x")
-	switch {
-	case !bytes.Contains(body[:min(len(body), 200)], []byte("__wait")):
-		w.WriteHeader(http.StatusAccepted)
-	case parked.Add(1) <= 2000:
-		<-r.Context().Done()
-	default:
-		w.Header().Set("Connection", "close")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}
-}
-
-// parked counts the calls that answerAttack leaves unanswered or refuses.
-var parked atomic.Int64
 
 // failed reports an error of the attacker. The test sees that nothing was sent.
 func (a *attacker) failed(err error) { fmt.Fprintln(os.Stderr, "attacker:", err) }

@@ -24,11 +24,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-var (
-	full       = flag.Bool("attacks", false, "run the attacks with their full sizes")
-	elsewhere  = flag.Bool("elsewhere", false, "attack a server of the attacker's own: what the machine's load alone costs the others")
-	attackTime = flag.Duration("attack-time", 10*time.Second, "how long an attack of full size lasts")
-)
+var full = flag.Bool("attacks", false, "run the attacks with their full sizes")
 
 const (
 	victims    = 9
@@ -246,7 +242,7 @@ var always = func() <-chan struct{} { c := make(chan struct{}); close(c); return
 func (w *attacked) suffer() {
 	quiet, loud := time.Second/2, 2*time.Second
 	if *full {
-		quiet, loud = *attackTime/2, *attackTime
+		quiet, loud = 5*time.Second, 10*time.Second
 	}
 	clients := make([]*mcptest.Client, victims)
 	for i := range clients {

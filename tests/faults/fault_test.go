@@ -30,8 +30,8 @@ type fault struct {
 
 // suite returns all faults. Those that take long come first, so that the others run meanwhile.
 func suite() []fault {
-	return slices.Concat(loadFaults(), stdioFaults(), serverFaults(), refusalFaults(), sseFaults(), networkFaults(), shareFaults(),
-		clientFaults(), modelFaults(), processFaults(), reloadFaults(), floodFaults())
+	return slices.Concat(loadFaults(), stdioFaults(), serverFaults(), refusalFaults(), sseFaults(), networkFaults(),
+		clientFaults(), modelFaults(), processFaults(), reloadFaults())
 }
 
 // How many runs of a fault happen at the same time; of one that waits, if it is run that often.

@@ -10,15 +10,14 @@ import (
 
 // Variables that tell the test binary which part it plays.
 const (
-	asFault    = "NEXUS_FAULT"           // the process of the named fault
-	asServer   = "NEXUS_FAULT_SERVER"    // a server on stdio that misbehaves in the named way
-	ledgerVar  = "NEXUS_FAULT_LEDGER"    // the file of its ledger
-	runsVar    = "NEXUS_FAULT_RUNS"      // how often a fault is run
-	recordVar  = "NEXUS_FAULT_RECORD"    // where its record goes
-	asAttacker = "NEXUS_FAULT_ATTACKER"  // the process of the named attack
-	sizeVar    = "NEXUS_FAULT_SIZE"      // whether attacks have their full sizes
-	whereVar   = "NEXUS_FAULT_ELSEWHERE" // whether the attacker attacks a server of its own
-	binaryVar  = "NEXUS_FAULT_PROGRAM"   // the nexus program
+	asFault    = "NEXUS_FAULT"          // the process of the named fault
+	asServer   = "NEXUS_FAULT_SERVER"   // a server on stdio that misbehaves in the named way
+	ledgerVar  = "NEXUS_FAULT_LEDGER"   // the file of its ledger
+	runsVar    = "NEXUS_FAULT_RUNS"     // how often a fault is run
+	recordVar  = "NEXUS_FAULT_RECORD"   // where its record goes
+	asAttacker = "NEXUS_FAULT_ATTACKER" // the process of the named attack
+	sizeVar    = "NEXUS_FAULT_SIZE"     // whether attacks have their full sizes
+	binaryVar  = "NEXUS_FAULT_PROGRAM"  // the nexus program
 )
 
 func TestMain(m *testing.M) {

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -37,9 +36,6 @@ func sseFaults() []fault {
 		{name: "HTTP+SSE: responses with wrong, unknown and repeated ids", outcome: fine, run: onStream(func(m mcptest.Message, write func(string), _ func()) {
 			say("ids", m, func(line string) { write("data: " + strings.TrimSuffix(line, "\n") + "\n\n") })
 		})},
-		{name: "HTTP+SSE: an answer of 400 to a call", outcome: "-32000 protocol, then result", run: onPost(http.StatusBadRequest)},
-		{name: "HTTP+SSE: an answer of 500 to a call", outcome: lost, run: onPost(http.StatusInternalServerError)},
-		{name: "HTTP+SSE: 401 in the middle of a session", outcome: "-32000 unauthorized, then result", run: onPost(http.StatusUnauthorized)},
 		{name: "HTTP+SSE: 404 for the session: the server was restarted", outcome: fine, run: func(w *world) string {
 			s := &mcptest.Server{}
 			w.start(nil, w.serveSSE(subject, s))
@@ -76,17 +72,6 @@ func onStream(misbehave func(m mcptest.Message, write func(raw string), end func
 			return true
 		}
 		w.start(nil, w.serveSSE(subject, s))
-		w.ready()
-		return w.brokenWrite()
-	}
-}
-
-// onPost calls write while the subject answers the message with a status, and again when it no longer does.
-func onPost(status int) func(w *world) string {
-	return func(w *world) string {
-		w.start(nil, w.serveSSE(subject, w.breaking(&mcptest.Server{}, func(rw http.ResponseWriter, _ *http.Request, _ mcptest.Message) {
-			rw.WriteHeader(status)
-		})))
 		w.ready()
 		return w.brokenWrite()
 	}

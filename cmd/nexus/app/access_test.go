@@ -272,3 +272,23 @@ func TestLoopbackHost(t *testing.T) {
 		}
 	}
 }
+
+// A server that a key may not use is named nowhere, also when it cannot be reached.
+func TestUnreachableServersAreHidden(t *testing.T) {
+	m := scripted(t, "ok", `[{"tool":"echo","arguments":{}}]`)
+	r, _ := withPeer(t, m, func(o *app.Options) {
+		o.Config.Servers = append(o.Config.Servers, server("hidden", "http://127.0.0.1:1/mcp"))
+		restricted("some", "peer")(o)
+		restricted("other", "hidden")(o)
+	}, echoTool("echo"))
+	c := r.dial("", bearer("some"))
+	for tool, arguments := range map[string]string{"process_query": `{"query":"q"}`, "list_available_tools": `{}`, "search_available_tools": `{"query":"echo"}`, "health_check": `{}`, "run": `{"tool":"hidden__x"}`} {
+		reply := c.call(tool, arguments, "")
+		if text := string(reply.Result) + strings.Replace(string(reply.Error), "hidden__x", "", 1); strings.Contains(text, "hidden") {
+			t.Errorf("%s: got %s, want nothing of the server", tool, text)
+		}
+	}
+	if got := r.dial("", bearer("other")).refused("search_available_tools", `{"query":"echo"}`); !strings.Contains(got, "hidden") || strings.Contains(got, "peer") {
+		t.Errorf("a search over a server that is down: got %q, want it named", got)
+	}
+}

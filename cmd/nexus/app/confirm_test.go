@@ -1,9 +1,6 @@
 package app_test
 
 import (
-	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,59 +13,35 @@ func TestConfirmation(t *testing.T) {
 	const elicitation = `{"elicitation":{}}`
 	for _, row := range []struct {
 		name, mode, caps, action string
-		runs, asks, approval     bool
+		asks                     bool
+		want                     string
 	}{
-		{"auto, can be asked, accepts", downstream.ConfirmAuto, elicitation, "accept", true, true, false},
-		{"auto, cannot be asked", downstream.ConfirmAuto, "{}", "", false, false, true},
-		{"always, can be asked, declines", downstream.ConfirmAlways, elicitation, "decline", false, true, false},
-		{"never", downstream.ConfirmNever, elicitation, "decline", true, false, false},
+		{"accepted", downstream.ConfirmAuto, elicitation, "accept", true, `s1=peer/wipe{"disk":"c"}; s2=peer/echo{}`},
+		{"declined", downstream.ConfirmAlways, elicitation, "decline", true, `s1=peer/wipe{"disk":"c"} declined; s2=peer/echo{}`},
+		{"cannot be asked", downstream.ConfirmAuto, "{}", "", false, `s1=peer/wipe{"disk":"c"} needs_approval; s2=peer/echo{}`},
+		{"never", downstream.ConfirmNever, elicitation, "decline", false, `s1=peer/wipe{"disk":"c"}; s2=peer/echo{}`},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			dials := maps.Clone(transports)
-			dials["2026-07-28"] = func(_ *testing.T, r *running, caps string) *client { return r.dialModern("/mcp", caps) }
-			for transport, dial := range dials {
-				t.Run(transport, func(t *testing.T) {
-					m := scripted(t, "ok", `[{"tool":"wipe","arguments":{"disk":"c"}},{"tool":"echo","arguments":{}}]`)
-					r, p := withPeer(t, m, func(o *app.Options) { o.Config.Execution.ConfirmWrites = row.mode },
-						textTool("wipe", object+`,"annotations":{"destructiveHint":true}`, "wiped"), echoTool("echo"))
-					c := dial(t, r, row.caps)
-					asked := make(chan message, 1)
-					c.answer = func(m message) string {
-						asked <- m
-						return `{"action":"` + row.action + `","content":{}}`
-					}
-					reply := c.call("process_query", `{"query":"q"}`, `{"progressToken":1}`)
-					a := c.answerOf(reply)
-					wiped := slices.ContainsFunc(p.calls(), func(params string) bool { return strings.Contains(params, "wipe") })
-					if wiped != row.runs || a.NeedsApproval != row.approval {
-						t.Errorf("got wiped %v and needs_approval %v, want %v and %v", wiped, a.NeedsApproval, row.runs, row.approval)
-					}
-					switch {
-					case row.approval:
-						if got, want := brief(a), `s1=peer/wipe{"disk":"c"} needs_approval; s2=peer/echo{}`; got != want || len(a.Plan.Steps) != 2 || len(p.calls()) != 1 {
-							t.Errorf("got %s, %d planned and %d calls, want %s and that only echo was called", got, len(a.Plan.Steps), len(p.calls()), want)
-						}
-					case !row.runs:
-						if got, want := brief(a), `s1=peer/wipe{"disk":"c"} declined; s2=peer/echo{}`; got != want || !strings.Contains(a.Answer, "wipe") {
-							t.Errorf("steps: got %s and the answer %q, want %s", got, a.Answer, want)
-						}
-					}
-					if got := len(asked); got > 0 != row.asks {
-						t.Fatalf("questions: got %d, want them: %v", got, row.asks)
-					}
-					if !row.asks {
-						return
-					}
-					question := <-asked
-					var params struct {
-						Message string
-						Schema  struct{ Type string } `json:"requestedSchema"`
-					}
-					if err := json.Unmarshal(question.Params, &params); err != nil || question.Method != "elicitation/create" || params.Schema.Type != "object" ||
-						!strings.Contains(params.Message, "wipe") || !strings.Contains(params.Message, `"disk":"c"`) {
-						t.Errorf("question: got %s, want elicitation/create with the tool and its arguments", question.Raw)
-					}
-				})
+		inEras(t, row.name, func(t *testing.T, dial func(r *running, caps string) *client) {
+			m := scripted(t, "ok", `[{"tool":"wipe","arguments":{"disk":"c"}},{"tool":"echo","arguments":{}}]`)
+			r, p := withPeer(t, m, func(o *app.Options) { o.Config.Execution.ConfirmWrites = row.mode },
+				textTool("wipe", object+`,"annotations":{"destructiveHint":true}`, "wiped"), echoTool("echo"))
+			c := dial(r, row.caps)
+			asked := make(chan message, 1)
+			c.answer = func(m message) string {
+				asked <- m
+				return `{"action":"` + row.action + `","content":{}}`
+			}
+			a := c.query(`{"query":"q"}`)
+			if got := brief(a); got != row.want || a.NeedsApproval != strings.Contains(row.want, "needs_approval") || len(p.calls()) != 2-strings.Count(row.want, "} ") {
+				t.Errorf("got %s, needs_approval %v and the calls %q, want %s", got, a.NeedsApproval, p.calls(), row.want)
+			}
+			if got := len(asked); got > 0 != row.asks {
+				t.Fatalf("questions: got %d, want them: %v", got, row.asks)
+			}
+			if row.asks {
+				if got := (<-asked).Raw; !strings.Contains(got, "elicitation/create") || !strings.Contains(got, "wipe") || !strings.Contains(got, `\"disk\":\"c\"`) {
+					t.Errorf("question: got %s, want elicitation/create with the tool and its arguments", got)
+				}
 			}
 		})
 	}

@@ -108,7 +108,7 @@ func TestNobodyAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := withPeer(t, scripted(t, "All well.", row.plan), func(o *app.Options) { o.Config.Query.Timeout = 15 * time.Second },
+			r, _ := withPeer(t, scripted(t, "All well.", row.plan), func(o *app.Options) { o.Config.Query.Timeout = 4 * time.Second },
 				peerTool{"hotel", bookSchema, echoTool("").call}, textTool("wipe", object+`,"annotations":{"destructiveHint":true}`, "wiped"), echoTool("echo"))
 			c := r.dial(`{"elicitation":{}}`, nil)
 			silent, asked := make(chan struct{}), make(chan message, 9)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
-	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -114,32 +113,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// With every server down, lists are errors and never an empty success.
-func TestAllDown(t *testing.T) {
-	r := start(t, func(o *app.Options) {
-		o.Config.Servers = append(o.Config.Servers, server("one", "http://127.0.0.1:1/mcp"), server("two", "http://127.0.0.1:1/mcp"))
-	})
-	c := r.dial("", nil)
-	for tool, arguments := range map[string]string{"list_available_tools": `{}`, "search_available_tools": `{"query":"x"}`} {
-		reply := c.call(tool, arguments, "")
-		if reply.Error == nil && !c.result(reply).IsError {
-			t.Errorf("%s: got %s, want an error", tool, reply.Result)
-		}
-		if text := string(reply.Error) + string(reply.Result); !strings.Contains(text, "one") || !strings.Contains(text, "two") || strings.Contains(text, "Query failed") {
-			t.Errorf("%s: got %s, want an error that names the servers", tool, text)
-		}
-	}
-	a := c.query(`{"query":"what is the weather?"}`)
-	if len(a.Steps) != 0 || len(a.Warnings) < 2 {
-		t.Errorf("query: got %s and the warnings %q, want both servers named", brief(a), a.Warnings)
-	}
-	for _, arguments := range []string{`{"query":"what is the weather?"}`, `{"query":"what is the weather?","dry_run":true}`} {
-		if a := c.query(arguments); !a.Degraded || !strings.HasPrefix(a.Answer, "No server could be listed: one, two.") {
-			t.Errorf("%s: got %q, degraded %v, want it to say so, and true", arguments, a.Answer, a.Degraded)
-		}
-	}
-}
-
 // A cancelled request gets no answer, and its server is told with its own id and the reason.
 func TestCancel(t *testing.T) {
 	for transport, dial := range transports {
@@ -183,36 +156,6 @@ func TestCancel(t *testing.T) {
 				return r.logs.line("Cannot route cancellation for unknown request nobody") != nil
 			})
 			c.wantNoStray()
-		})
-	}
-}
-
-// A query that is cancelled while the model writes ends the request to the model.
-func TestCancelModel(t *testing.T) {
-	for name, replies := range map[string][]llmtest.Reply{
-		"planning":     {stall},
-		"synthesizing": {{Text: `{"steps":[]}`}, stall},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := llmtest.New(t)
-			m.Answer(replies...)
-			r, _ := withPeer(t, m, nil, echoTool("echo"))
-			c := r.dial("", nil)
-			reply, id := c.start("tools/call", callParams("process_query", `{"query":"q"}`, ""))
-			mcptest.Eventually(t, "the request to the model", func() bool { return len(m.Requests()) == len(replies) })
-			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id), nil)
-			mcptest.Eventually(t, "the end of the query", func() bool { return r.logs.line("Query failed: cancelled by the client") != nil })
-			if level := r.logs.line("Query failed: cancelled by the client")["level"]; level != "INFO" {
-				t.Errorf("got log level %v, want INFO: nothing went wrong", level)
-			}
-			if !reply.open() {
-				t.Errorf("got an answer %s %s, want none", reply.Result, reply.Error)
-			}
-			for _, blamed := range []string{"Planning failed", "Synthesis failed"} {
-				if line := r.logs.line(blamed); line != nil {
-					t.Errorf("got the log line %v, want none: the model did nothing wrong", line)
-				}
-			}
 		})
 	}
 }

@@ -122,28 +122,6 @@ func TestClaimsOfTokens(t *testing.T) {
 	}
 }
 
-// The router starts without its issuer and refuses tokens until that is there; keys count meanwhile.
-func TestIssuerDownAtStart(t *testing.T) {
-	issuer := bearertest.New(t)
-	issuer.Answer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
-	r := start(t, func(o *app.Options) {
-		withTokens(&o.Config, issuer)
-		o.Config.Auth.APIKeys = keys("k")
-	})
-	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
-	for _, path := range []string{"/mcp", "/ui/mcp"} {
-		if resp, text := r.raw("POST", path, list, bearer(issuer.Token(nil))); resp.StatusCode != 503 {
-			t.Errorf("%s: got %d %s, want 503", path, resp.StatusCode, text)
-		}
-	}
-	if resp, text := r.raw("POST", "/mcp", list, bearer("k")); resp.StatusCode != 200 {
-		t.Errorf("key: got %d %s, want 200", resp.StatusCode, text)
-	}
-	if line := r.logs.want(t, "the keys of the token issuer cannot be fetched"); line["level"] != "WARN" || line["issuer"] != issuer.URL {
-		t.Errorf("got log line %v, want a warning that names the issuer", line)
-	}
-}
-
 // A reload that changes what tokens may do ends what they have opened, and nothing else.
 func TestReloadOfTokens(t *testing.T) {
 	issuer := bearertest.New(t)

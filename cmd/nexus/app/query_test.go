@@ -349,3 +349,13 @@ func TestRefusedQueries(t *testing.T) {
 		t.Error("the longest query: got no request to the model, want it to be planned")
 	}
 }
+
+// A plan that asks for more rounds than it may have is carried out as far as it goes, with a warning.
+func TestLastRound(t *testing.T) {
+	m := scripted(t, "ok", `{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":true}`)
+	r, _ := withPeer(t, m, nil, echoTool("echo"))
+	a := r.dial("", nil).query(`{"query":"q","max_rounds":1}`)
+	if got, want := strings.Join(a.Warnings, "\n"), "the plan asks for another round, but max_rounds is 1"; got != want || brief(a) != `a=peer/echo{"v":1}` {
+		t.Errorf("got %s and the warnings %q, want one step and %q", brief(a), got, want)
+	}
+}

@@ -359,37 +359,3 @@ func TestTraceOfLongNames(t *testing.T) {
 		t.Errorf("got %d spans, want those of 10 requests", len(s.spans))
 	}
 }
-
-// A collector that never answers delays nothing: spans beyond the queue are dropped.
-func TestHangingCollectorDelaysNothing(t *testing.T) {
-	hang := make(chan struct{})
-	asked := make(chan struct{}, 1)
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case asked <- struct{}{}:
-		default:
-		}
-		select {
-		case <-hang:
-		case <-r.Context().Done():
-		}
-	}))
-	t.Cleanup(collector.Close)
-	free := sync.OnceFunc(func() { close(hang) })
-	t.Cleanup(free)
-	exportTo(t, collector.URL)
-	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "8")
-	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4")
-	r := start(t, func(o *app.Options) {
-		o.Config.Servers = append(o.Config.Servers, server("a", newPeer(textTool("look", object, "seen")).serve(t).URL))
-	})
-	for i := range 100 {
-		if i == 20 {
-			<-asked // from here on the exporter hangs
-		}
-		if _, got := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__look","arguments":{}}}`, nil); !strings.Contains(got, "seen") {
-			t.Fatalf("call %d: got %s, want the result", i, got)
-		}
-	}
-	free()
-}

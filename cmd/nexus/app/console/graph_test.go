@@ -96,7 +96,7 @@ func (f failing) Call(_ context.Context, r *downstream.Request) (link.Reply, err
 // The edges of the graph are those that the executor goes by: what does not run because a step fails is what the graph
 // can reach from it.
 func TestEdges(t *testing.T) {
-	const plans = 500
+	const plans = 100
 	r := rand.New(rand.NewPCG(7, 7))
 	edges := 0
 	for range plans {

@@ -60,8 +60,7 @@ func hostileServer(t *testing.T) string {
 }
 
 // Whatever servers and clients call things, the page shows it as text, stays within the screen and works.
-func TestHostileNames(t *testing.T) {
-	b := browser.Start(t)
+func testHostileNames(t *testing.T, b *browser.Browser, _ *site) {
 	s := open(t, func(o *app.Options) {
 		o.Config.Servers = []downstream.ServerConfig{{Name: "hostile", Type: downstream.TransportHTTP, URL: hostileServer(t)}}
 	})
@@ -72,22 +71,19 @@ func TestHostileNames(t *testing.T) {
 	}
 	s.post("process_query", fmt.Sprintf(`{"query":%s,"plan":{"steps":[%s]}}`, quoted(t, "Hostile "+strings.Join(hostileNames(), " ")), strings.Join(steps, ",")))
 	id := s.newest("hostile")
-	for name, options := range map[string]browser.Options{"desktop": {}, "phone": {Dark: true, Phone: true}} {
-		p := b.Open(s.base+"/ui/", options)
-		for view, has := range map[string]string{
-			"#/now": "Needs attention", "#/servers": "hostile", "#/servers/hostile": "Changes of state", "#/tools": "constructor",
-			"#/queries": "Hostile", fmt.Sprintf("#/queries/%d", id): "The plan as it ran", fmt.Sprintf("#/queries/%d/s1/__proto__.title", id): "s1",
-			"#/tools/hostile/constructor": "Input schema", "#/__proto__": "Needs attention", "#/constructor": "Needs attention",
-		} {
-			visit(p, view, has)
-			p.Screenshot(strings.NewReplacer("#/", "hostile-", "/", "-").Replace(view) + "-" + name)
-			if wide := browser.Eval[float64](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
-				t.Errorf("%s, %s: the page is %v pixels too wide", name, view, wide)
-			}
-			if n := browser.Eval[float64](p, `document.querySelectorAll("main img, main script, [onclick], [onerror]").length`); n != 0 {
-				t.Errorf("%s, %s: got %v elements of markup, want none", name, view, n)
-			}
+	p := b.Open(t, s.base+"/ui/", browser.Options{Dark: true, Phone: true})
+	for view, has := range map[string]string{
+		"#/now": "Needs attention", "#/servers": "hostile", "#/servers/hostile": "Changes of state", "#/tools": "constructor",
+		"#/queries": "Hostile", fmt.Sprintf("#/queries/%d", id): "The plan as it ran", fmt.Sprintf("#/queries/%d/s1/__proto__.title", id): "s1",
+		"#/tools/hostile/constructor": "Input schema", "#/__proto__": "Needs attention", "#/constructor": "Needs attention",
+	} {
+		visit(p, view, has)
+		if wide := browser.Eval[float64](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
+			t.Errorf("%s: the page is %v pixels too wide", view, wide)
 		}
-		p.Check()
+		if n := browser.Eval[float64](p, `document.querySelectorAll("main img, main script, [onclick], [onerror]").length`); n != 0 {
+			t.Errorf("%s: got %v elements of markup, want none", view, n)
+		}
 	}
+	p.Check()
 }

@@ -178,23 +178,30 @@ func busySite(t *testing.T) *site {
 	return s
 }
 
-// modes are how a page is looked at.
-func modes() map[string]browser.Options {
-	return map[string]browser.Options{
-		"light-desktop": {}, "dark-desktop": {Dark: true}, "light-phone": {Phone: true}, "dark-phone": {Dark: true, Phone: true},
-	}
-}
-
 // visit shows a view and waits until it is there.
 func visit(p *browser.Page, hash, has string) {
 	browser.Eval[bool](p, fmt.Sprintf(`(location.hash = %q, true)`, hash))
 	p.Wait(fmt.Sprintf(`document.body.dataset.view === %q && document.querySelector("main").textContent.includes(%q)`, hash, has))
 }
 
-// Every view is free of errors, foreign requests and serious faults of accessibility, in light and dark, on a desktop
-// and on a phone; nothing makes a phone scroll sideways.
-func TestViews(t *testing.T) {
+// TestPage has one browser look at a router with much to see.
+func TestPage(t *testing.T) {
 	b, s := browser.Start(t), busySite(t)
+	for _, part := range []struct {
+		name string
+		test func(t *testing.T, b *browser.Browser, s *site)
+	}{
+		{"views", testViews}, {"empty views", testEmptyViews}, {"failing step", testFailingStep}, {"filters", testFilters},
+		{"lost connection", testLostConnection}, {"ask", testAsk}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
+		{"live", testLive}, {"many tabs", testManyTabs}, {"hostile names", testHostileNames}, {"large plan", testLargePlan},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(t, b, s) })
+	}
+}
+
+// Every view is free of errors, foreign requests and serious faults of accessibility, on a light desktop and on a dark
+// phone; nothing makes a phone scroll sideways.
+func testViews(t *testing.T, b *browser.Browser, s *site) {
 	id := s.newest("ACME")
 	views := []struct{ name, hash, has string }{
 		{"now", "#/now", "Needs attention"},
@@ -209,9 +216,9 @@ func TestViews(t *testing.T) {
 		{"sessions", "#/sessions", "client session"},
 		{"models", "#/models", "gpt-test"},
 	}
-	for name, options := range modes() {
+	for name, options := range map[string]browser.Options{"light-desktop": {}, "dark-phone": {Dark: true, Phone: true}} {
 		t.Run(name, func(t *testing.T) {
-			p := b.Open(s.base+"/ui/", options)
+			p := b.Open(t, s.base+"/ui/", options)
 			for _, v := range views {
 				visit(p, v.hash, v.has)
 				p.Screenshot("page-" + v.name + "-" + name)
@@ -228,9 +235,8 @@ func TestViews(t *testing.T) {
 }
 
 // Empty states say what to do next.
-func TestEmptyViews(t *testing.T) {
-	b, s := browser.Start(t), open(t, func(*app.Options) {})
-	p := b.Open(s.base+"/ui/", browser.Options{})
+func testEmptyViews(t *testing.T, b *browser.Browser, _ *site) {
+	p := b.Open(t, open(t, func(*app.Options) {}).base+"/ui/", browser.Options{})
 	for hash, has := range map[string]string{
 		"#/now": "nexus serve --demo", "#/servers": "servers.yaml", "#/tools": "servers", "#/queries": "Ask a question", "#/ask": "no server to ask",
 		"#/sessions": "/mcp", "#/models": "llm: {planner", "#/servers/none": "There is no server none", "#/nonsense": "nexus serve --demo",
@@ -243,9 +249,8 @@ func TestEmptyViews(t *testing.T) {
 }
 
 // From the first view it takes two clicks to the step that failed, and a drawn step shows itself.
-func TestFailingStep(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	p := b.Open(s.base+"/ui/", browser.Options{})
+func testFailingStep(t *testing.T, b *browser.Browser, s *site) {
+	p := b.Open(t, s.base+"/ui/", browser.Options{})
 	p.Click(`section[aria-labelledby=failures] a.row`)
 	p.Wait(`document.querySelector("section[aria-labelledby=troubles]")?.textContent.includes("carrier refused the parcel")`)
 	p.Wait(`document.querySelector("#step")?.textContent.includes("102 is locked") || document.querySelector("#step")?.textContent.includes("carrier refused")`)
@@ -268,9 +273,8 @@ func TestFailingStep(t *testing.T) {
 }
 
 // A question is asked, consent given in a form, and the answer leads to how it came about.
-func TestAsk(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	p := b.Open(s.base+"/ui/#/ask", browser.Options{})
+func testAsk(t *testing.T, b *browser.Browser, s *site) {
+	p := b.Open(t, s.base+"/ui/#/ask", browser.Options{})
 	p.Type("#question", "Delete order 7")
 	p.Click("form.ask button.primary")
 	p.Wait(`document.querySelector(".asked")?.textContent.includes("delete_order")`)
@@ -310,12 +314,9 @@ func TestAsk(t *testing.T) {
 	if got := browser.Eval[string](p, `document.querySelector(".answers").textContent`); !strings.Contains(got, "It is done") {
 		t.Errorf("got the answer %q", got)
 	}
-}
 
-// A second form does not take the keys that are meant for the first.
-func TestTwoForms(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	p := b.Open(s.base+"/ui/#/tools", browser.Options{})
+	// A second form does not take the keys that are meant for the first.
+	visit(p, "#/tools", "check_stock")
 	if !browser.Eval[bool](p, `import("./tools.js").then(({ elicited }) => {
 		const ask = (message) => elicited({ message, requestedSchema: { type: "object", properties: { code: { type: "string" } } } }, document.querySelector("main"));
 		ask("The first question");
@@ -328,9 +329,8 @@ func TestTwoForms(t *testing.T) {
 }
 
 // A tool that writes is called only after consent, with arguments that the form has checked.
-func TestCallTool(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	p := b.Open(s.base+"/ui/#/tools/warehouse/delete_order", browser.Options{})
+func testCallTool(t *testing.T, b *browser.Browser, s *site) {
+	p := b.Open(t, s.base+"/ui/#/tools/warehouse/delete_order", browser.Options{})
 	p.Click("form button.primary")
 	p.Wait(`document.querySelector("main").textContent.includes("id is needed")`)
 	p.Type("input[name=id]", "7")
@@ -344,9 +344,8 @@ func TestCallTool(t *testing.T) {
 }
 
 // A server is disabled and enabled on the page, which shows it at once.
-func TestSwitchServer(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	p := b.Open(s.base+"/ui/#/servers", browser.Options{})
+func testSwitchServer(t *testing.T, b *browser.Browser, s *site) {
+	p := b.Open(t, s.base+"/ui/#/servers", browser.Options{})
 	p.Click("#switch-warehouse")
 	p.Click("dialog button.primary")
 	p.Wait(`document.querySelector("#switch-warehouse")?.textContent === "Enable"`)
@@ -356,9 +355,8 @@ func TestSwitchServer(t *testing.T) {
 }
 
 // What happens shows without a reload: events renew the view.
-func TestLive(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	p := b.Open(s.base+"/ui/#/queries", browser.Options{})
+func testLive(t *testing.T, b *browser.Browser, s *site) {
+	p := b.Open(t, s.base+"/ui/#/queries", browser.Options{})
 	p.Wait(`document.body.dataset.live === "true" && document.querySelector("tbody")`)
 	browser.Eval[bool](p, `(document.querySelector("tbody a").focus(), window.before = document.activeElement.textContent, true)`)
 	browser.Eval[bool](p, `(window.kept = document.querySelector("thead"), true)`)
@@ -396,11 +394,10 @@ func TestLive(t *testing.T) {
 
 // Many tabs can be open: hidden ones hold no connection, of which a browser opens only a few, and are renewed when they
 // are shown again.
-func TestManyTabs(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	first := b.Open(s.base+"/ui/#/queries", browser.Options{})
+func testManyTabs(t *testing.T, b *browser.Browser, s *site) {
+	first := b.Open(t, s.base+"/ui/#/queries", browser.Options{})
 	first.Wait(`document.body.dataset.live === "true"`)
-	for range 8 {
+	for range 6 {
 		first.Tab(s.base + "/ui/#/servers").Wait(`document.body.dataset.live === "true" && document.querySelector("tbody")`)
 	}
 	s.post("process_query", `{"query":"A question in a hidden tab","plan":[]}`)
@@ -410,8 +407,7 @@ func TestManyTabs(t *testing.T) {
 }
 
 // A page that has lost the router says so, and when the router is back it shows what it could not read.
-func TestLostConnection(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
+func testLostConnection(t *testing.T, b *browser.Browser, s *site) {
 	target, err := url.Parse(s.base)
 	if err != nil {
 		t.Fatal(err)
@@ -425,7 +421,7 @@ func TestLostConnection(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(network.Close)
-	p := b.Open(network.URL+"/ui/", browser.Options{Phone: true})
+	p := b.Open(t, network.URL+"/ui/", browser.Options{Phone: true})
 	p.Wait(`document.body.dataset.live === "true"`)
 	lost.Store(true)
 	network.CloseClientConnections()
@@ -437,9 +433,8 @@ func TestLostConnection(t *testing.T) {
 }
 
 // Servers are counted and filtered by state, tools ordered by use, and queries found by trace id.
-func TestFilters(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	p := b.Open(s.base+"/ui/#/servers", browser.Options{})
+func testFilters(t *testing.T, b *browser.Browser, s *site) {
+	p := b.Open(t, s.base+"/ui/#/servers", browser.Options{})
 	p.Click(`a[href="#/servers?state=disconnected"]`)
 	p.Wait(`document.querySelectorAll("tbody tr").length === 1 && document.querySelector("tbody").textContent.includes("a-server-with-quite-a-long-name")`)
 	p.Check()
@@ -455,22 +450,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// Untrusted texts are texts: markup in a question, a tool's error or a name does nothing.
-func TestMarkup(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
-	const markup = `<img src=x onerror=alert(1)><script>alert(2)</script>`
-	s.post("process_query", `{"query":"Markup `+markup+`","plan":[{"tool":"web_search","arguments":{"query":"`+markup+`"}},{"tool":"`+markup+`","arguments":{}}]}`)
-	p := b.Open(fmt.Sprintf("%s/ui/#/queries/%d", s.base, s.newest("Markup")), browser.Options{})
-	p.Wait(`document.querySelector("main h1").textContent.includes("<script>")`)
-	if n := browser.Eval[float64](p, `document.querySelectorAll("main img, main script").length`); n != 0 {
-		t.Errorf("got %v elements of markup, want none", n)
-	}
-	p.Check()
-}
-
 // A plan of 1,000 steps can be looked at.
-func TestLargePlan(t *testing.T) {
-	b, s := browser.Start(t), busySite(t)
+func testLargePlan(t *testing.T, b *browser.Browser, s *site) {
 	var steps []string
 	for i := range 1000 {
 		expression := "1"
@@ -480,7 +461,7 @@ func TestLargePlan(t *testing.T) {
 		steps = append(steps, fmt.Sprintf(`{"id":"c%d","tool":"calculate","arguments":{"expression":%q}}`, i, expression))
 	}
 	s.post("process_query", `{"query":"A thousand steps","plan":{"steps":[`+strings.Join(steps, ",")+`]}}`)
-	p := b.Open(fmt.Sprintf("%s/ui/#/queries/%d", s.base, s.newest("thousand")), browser.Options{})
+	p := b.Open(t, fmt.Sprintf("%s/ui/#/queries/%d", s.base, s.newest("thousand")), browser.Options{})
 	p.Wait(`document.querySelectorAll(".graph [data-step]").length === 1000 && document.querySelectorAll(".fall li").length >= 1000`)
 	p.Screenshot("page-large")
 	if problems := p.Problems(); len(problems) > 0 { // axe-core takes a minute for so many elements

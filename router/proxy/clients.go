@@ -31,7 +31,7 @@ type client struct {
 
 	mu     sync.Mutex
 	caller auth.Caller
-	queues map[string]queue // by server
+	queues map[string][]*delivery // by server, in the order in which they are sent
 }
 
 // concerns reports whether a server is on the client's surface and currently visible to its caller.
@@ -47,9 +47,6 @@ func (m *client) user() auth.Caller {
 	return m.caller
 }
 
-// queue holds the notifications of a client that wait for one server, in the order in which they are sent.
-type queue []*delivery
-
 // delivery is a queued notification.
 type delivery struct {
 	order uint64        // position among the messages of the session
@@ -58,15 +55,13 @@ type delivery struct {
 
 // enter records the caller and the surface of a session.
 func (p *Proxy) enter(session string, s *Surface, caller auth.Caller) {
-	m := p.client(session)
+	p.mu.Lock()
+	m := p.clients[session]
 	if m == nil {
-		p.mu.Lock()
-		if m = p.clients[session]; m == nil {
-			m = newClient(session, s, caller)
-			p.clients[session] = m
-		}
-		p.mu.Unlock()
+		m = newClient(session, s, caller)
+		p.clients[session] = m
 	}
+	p.mu.Unlock()
 	if !caller.Anonymous {
 		m.mu.Lock()
 		if m.caller.Anonymous {
@@ -93,13 +88,6 @@ func (p *Proxy) all() []*client {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return slices.Collect(maps.Values(p.clients))
-}
-
-// listeners returns the clients that are listeners.
-func (p *Proxy) listeners() []*client {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return slices.DeleteFunc(slices.Collect(maps.Values(p.clients)), func(m *client) bool { return m.listener == nil })
 }
 
 // send queues a notification for the client.
@@ -140,7 +128,7 @@ func (m *client) post(server string, order uint64, send func(ctx context.Context
 		return false
 	}
 	if m.queues == nil {
-		m.queues = map[string]queue{}
+		m.queues = map[string][]*delivery{}
 	}
 	d := &delivery{order, make(chan struct{})}
 	m.queues[server] = append(q, d)
@@ -149,7 +137,7 @@ func (m *client) post(server string, order uint64, send func(ctx context.Context
 		if len(q) > 0 {
 			<-q[len(q)-1].done
 		}
-		err := m.deliver(server, send)
+		err := m.surface.p.deliver(m.ctx, server, send)
 		m.mu.Lock()
 		if rest := m.queues[server][1:]; len(rest) > 0 {
 			m.queues[server] = rest
@@ -166,9 +154,9 @@ func (m *client) post(server string, order uint64, send func(ctx context.Context
 }
 
 // deliver sends one notification to a server within notifyTimeout.
-func (m *client) deliver(server string, send func(ctx context.Context) error) (err error) {
-	defer safe.Recover(m.surface.p.log, "notifying server "+server, func(panicked error) { err = panicked })
-	ctx, cancel := context.WithTimeoutCause(m.ctx, notifyTimeout, errors.New("the notification timed out"))
+func (p *Proxy) deliver(ctx context.Context, server string, send func(ctx context.Context) error) (err error) {
+	defer safe.Recover(p.log, "notifying server "+server, func(panicked error) { err = panicked })
+	ctx, cancel := context.WithTimeoutCause(ctx, notifyTimeout, errors.New("the notification timed out"))
 	defer cancel()
 	return send(ctx)
 }

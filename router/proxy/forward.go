@@ -76,13 +76,14 @@ func unknown(x *edge.Exchange, what, name string) {
 	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown " + what + ": " + name})
 }
 
-// text reads a string from params. If ok is false, the client has received an error.
-func text(x *edge.Exchange, params []byte, name string) (value string, span jsonrpc.Span, ok bool) {
-	span, ambiguous := jsonrpc.Find(params, name)
-	raw := span.Of(params)
+// text reads a string from an object, the params or what is at path in them. If ok is false, the client has received an
+// error.
+func text(x *edge.Exchange, object []byte, path, name string) (value string, span jsonrpc.Span, ok bool) {
+	span, ambiguous := jsonrpc.Find(object, name)
+	raw := span.Of(object)
 	if ambiguous || len(raw) == 0 || raw[0] != '"' {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-			Message: "Invalid params: " + name + " must be a string and appear once"})
+			Message: "Invalid params: " + path + name + " must be a string and appear once"})
 		return "", span, false
 	}
 	return jsonrpc.Text(raw), span, true
@@ -95,7 +96,7 @@ func with(params []byte, span jsonrpc.Span, value string) []byte {
 
 func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	name, span, ok := text(x, params, "name")
+	name, span, ok := text(x, params, "", "name")
 	if !ok {
 		return
 	}
@@ -140,7 +141,7 @@ func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 
 func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	name, span, ok := text(x, params, "name")
+	name, span, ok := text(x, params, "", "name")
 	if !ok {
 		return
 	}
@@ -164,20 +165,18 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 	}
 	span, ambiguous := jsonrpc.Find(params, "ref")
 	ref := span.Of(params)
+	if ambiguous {
+		ref = nil
+	}
 	key := "name"
 	if jsonrpc.Text(jsonrpc.Get(ref, "type")) == "ref/resource" {
 		key = "uri"
 	}
-	at, twice := jsonrpc.Find(ref, key)
-	raw := at.Of(ref)
-	if ambiguous || twice || len(raw) == 0 || raw[0] != '"' {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-			Message: "Invalid params: ref." + key + " must be a string and appear once"})
+	name, at, ok := text(x, ref, "ref.", key)
+	if !ok {
 		return
 	}
-	name := jsonrpc.Text(raw)
 	var server, own string
-	var ok bool
 	if key == "uri" {
 		server, own, ok = s.names().splitURI(name)
 		ok = ok && slices.Contains(s.reach(x), server)
@@ -188,13 +187,13 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 		unknown(x, "reference", name)
 		return
 	}
-	s.forward(ctx, x, server, "", with(params, jsonrpc.At(params, raw), own))
+	s.forward(ctx, x, server, "", with(params, jsonrpc.At(params, at.Of(ref)), own))
 }
 
 // resource serves the requests that name a resource.
 func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	uri, span, ok := text(x, params, "uri")
+	uri, span, ok := text(x, params, "", "uri")
 	if !ok {
 		return
 	}
@@ -216,56 +215,48 @@ func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
 }
 
 // finder resolves the names on a surface.
-type finder struct{ s *Surface }
+type finder struct{ *Surface }
 
-// tool returns the server and the tool's own name; the server is empty if the name is unknown. The order is: a listed
-// full name, an alias, a full name confirmed by its server, an alias in freshly fetched lists.
-func (f finder) tool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
-	session, began := x.Session, time.Now()
-	if f.s.only != "" {
-		known, err := f.s.p.servers.Has(ctx, f.s.only, session, name, x.Visible)
+// tool returns the server and the tool's own name; the server is empty if the name is unknown. The order is: a
+// listed full name, an alias, a full name confirmed by its server, an alias in freshly fetched lists.
+func (s finder) tool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
+	began := time.Now()
+	if s.only != "" {
+		known, err := s.p.servers.Has(ctx, s.only, x.Session, name, x.Visible)
 		if err != nil || !known {
 			return "", "", err
 		}
-		return f.s.only, name, nil
+		return s.only, name, nil
 	}
 	server, tool, full := catalog.SplitFull(name)
-	if !full || !f.s.p.servers.Listed(server, session, tool) { // a tool's own name comes before an alias
-		server, tool, err := f.toolAlias(ctx, x, name, time.Time{})
+	if !full || !s.p.servers.Listed(server, x.Session, tool) { // a tool's own name comes before an alias
+		server, tool, err := s.alias(ctx, x, "tools/list", name, time.Time{})
 		if server != "" {
 			return server, tool, err
 		}
 	}
 	if full {
-		known, err := f.s.p.servers.Has(ctx, server, session, tool, x.Visible)
+		known, err := s.p.servers.Has(ctx, server, x.Session, tool, x.Visible)
 		if known || err != nil {
 			return server, tool, err
 		}
 	}
-	return f.toolAlias(ctx, x, name, began)
+	return s.alias(ctx, x, "tools/list", name, began)
 }
 
-func (f finder) toolAlias(ctx context.Context, x *edge.Exchange, name string, since time.Time) (server,
-	tool string, err error) {
-	server, tool, err = f.alias(ctx, x, "tools/list", name, since)
-	if server != "" && x.Visible != nil && !x.Visible(server, tool) {
-		return "", "", nil
-	}
-	return server, tool, err
-}
-
-// alias finds an aliased item at the servers that may have it. If it is missing, lists older than since are fetched
-// again; the zero time fetches none.
-func (f finder) alias(
+// alias finds an aliased tool or prompt at the servers that may have it. If it is missing, lists older than since
+// are fetched again; the zero time fetches none.
+func (s finder) alias(
 	ctx context.Context, x *edge.Exchange, method, alias string, since time.Time,
 ) (server, own string, err error) {
-	for _, server := range f.s.reach(x) {
+	for _, server := range s.reach(x) {
 		if !catalog.MayBeAlias(alias, server) {
 			continue
 		}
-		item, ok, failed := f.s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
+		item, ok, failed := s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
 			own := jsonrpc.Text(jsonrpc.Get(item, "name"))
-			return own != "" && f.s.names().name(server, own) == alias
+			return own != "" && s.names().name(server, own) == alias &&
+				(method != "tools/list" || x.Visible == nil || x.Visible(server, own))
 		})
 		switch {
 		case ok:
@@ -277,27 +268,19 @@ func (f finder) alias(
 	return "", "", err
 }
 
-// prompt returns the server and the prompt's own name. A name that is not an alias goes to the server in its prefix,
-// which knows its prompts.
-func (f finder) prompt(ctx context.Context, x *edge.Exchange, name string) (server, own string, ok bool) {
-	if server, own, err := f.alias(ctx, x, "prompts/list", name, time.Time{}); err == nil && server != "" {
-		return server, own, true
+// prompt returns the server and the prompt's own name. A name that is not an alias goes to the server in its
+// prefix, which knows its prompts.
+func (s finder) prompt(ctx context.Context, x *edge.Exchange, name string) (server, own string, ok bool) {
+	full, rest, ok := catalog.SplitFull(name)
+	ok = ok && slices.Contains(s.reach(x), full)
+	for _, since := range []time.Time{{}, time.Now()} {
+		server, own, err := s.alias(ctx, x, "prompts/list", name, since)
+		switch {
+		case err == nil && server != "":
+			return server, own, true
+		case ok && !catalog.MayBeAlias(name, full):
+			return full, rest, true
+		}
 	}
-	server, own, ok = catalog.SplitFull(name)
-	ok = ok && slices.Contains(f.s.reach(x), server)
-	if ok && !catalog.MayBeAlias(name, server) || ok && f.hasPrompt(ctx, x, server, own) {
-		return server, own, true
-	}
-	if server, own, err := f.alias(ctx, x, "prompts/list", name, time.Now()); err == nil && server != "" {
-		return server, own, true
-	}
-	return server, own, ok
-}
-
-// hasPrompt reports whether the held list of a server contains a prompt.
-func (f finder) hasPrompt(ctx context.Context, x *edge.Exchange, server, own string) bool {
-	_, ok, _ := f.s.p.servers.Find(ctx, server, x.Session, "prompts/list", time.Time{}, func(item json.RawMessage) bool {
-		return jsonrpc.Text(jsonrpc.Get(item, "name")) == own
-	})
-	return ok
+	return full, rest, ok
 }

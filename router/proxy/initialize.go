@@ -79,9 +79,7 @@ func withoutSubscribe(answer []byte) []byte {
 	if jsonrpc.Text(jsonrpc.Get(answer, "protocolVersion")) != string(protocol.V20260728) {
 		return answer
 	}
-	return replaced(answer, jsonrpc.Get(answer, "capabilities"), func(capabilities []byte) []byte {
-		return without(capabilities, "resources", "subscribe")
-	})
+	return without(answer, "capabilities", "resources", "subscribe")
 }
 
 // offered removes the capabilities for tasks if the surface does not relay those of this client.
@@ -89,31 +87,21 @@ func (s *Surface) offered(x *edge.Exchange, answer []byte) []byte {
 	if s.ownTasks(x) {
 		return answer
 	}
-	return replaced(answer, jsonrpc.Get(answer, "capabilities"), func(capabilities []byte) []byte {
-		return without(jsonrpc.Remove(capabilities, "tasks"), "extensions", "io.modelcontextprotocol/tasks")
-	})
+	return without(without(answer, "capabilities", "tasks"), "capabilities", "extensions", "io.modelcontextprotocol/tasks")
 }
 
-// replaced returns raw with f applied to part, an object within it. If f removes nothing, or part is no object, raw is
-// unchanged.
-func replaced(raw, part []byte, f func(part []byte) []byte) []byte {
-	if len(part) == 0 || part[0] != '{' {
-		return raw
-	}
-	with := f(part)
-	if len(with) == len(part) {
-		return raw
-	}
-	return jsonrpc.Splice(raw, jsonrpc.Edit{Span: jsonrpc.At(raw, part), With: with})
-}
-
-// without removes inner from the object in a member of object.
-func without(object []byte, member, inner string) []byte {
-	value := jsonrpc.Get(object, member)
-	if len(value) == 0 || value[0] != '{' || jsonrpc.Get(value, inner) == nil {
+// without removes the member at a path from an object.
+func without(object []byte, path ...string) []byte {
+	value := jsonrpc.Get(object, path[0])
+	switch {
+	case len(value) == 0:
+		return object
+	case len(path) == 1:
+		return jsonrpc.Remove(object, path[0])
+	case value[0] != '{':
 		return object
 	}
-	return jsonrpc.Splice(object, jsonrpc.Edit{Span: jsonrpc.At(object, value), With: jsonrpc.Remove(value, inner)})
+	return jsonrpc.Splice(object, jsonrpc.Edit{Span: jsonrpc.At(object, value), With: without(value, path[1:]...)})
 }
 
 // discover answers server/discover; clients of the modern era have no handshake.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"sync"
@@ -63,15 +64,11 @@ func (l *listener) acknowledge(filter []byte, methods []string) bool {
 	return true
 }
 
-// listening serves a subscriptions/listen request.
-type listening struct {
-	s *Surface
-	x *edge.Exchange
-}
+// listening serves subscriptions/listen on a surface.
+type listening struct{ *Surface }
 
-// serve serves the request until the client ends it or the router stops.
-func (l listening) serve(ctx context.Context) {
-	s, x := l.s, l.x
+// serve serves a subscriptions/listen request until the client ends it or the router stops.
+func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 	if !x.Version.AtLeast(protocol.V20260728) {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + x.Message.Method})
 		return
@@ -92,7 +89,11 @@ func (l listening) serve(ctx context.Context) {
 			Message: "Invalid request: " + x.Message.Method + " needs Accept: application/json, text/event-stream"})
 		return
 	}
-	m := l.enter()
+	m := newClient("listen "+strconv.FormatInt(s.p.anonymous.Add(1), 10), s.Surface, x.Caller)
+	m.listener = &listener{x: x}
+	s.p.mu.Lock()
+	s.p.clients[m.session] = m
+	s.p.mu.Unlock()
 	defer func() {
 		s.p.leave(m.session)
 		s.p.servers.Sessions().Leave(m.session)
@@ -104,7 +105,7 @@ func (l listening) serve(ctx context.Context) {
 			continue
 		}
 		if of == protocol.ResourceUpdates {
-			value = encodeStrings(l.subscribe(ctx, m.session, uris))
+			value, _ = json.Marshal(s.subscribe(ctx, x, m.session, uris)) // strings always marshal
 		} else if string(value) != "true" {
 			continue
 		}
@@ -150,20 +151,8 @@ func listened(filter []byte) (uris []string, problem string) {
 	return uris, ""
 }
 
-// enter adds the listener.
-func (l listening) enter() *client {
-	p := l.s.p
-	m := newClient("listen "+strconv.FormatInt(p.anonymous.Add(1), 10), l.s, l.x.Caller)
-	m.listener = &listener{x: l.x}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.clients[m.session] = m
-	return m
-}
-
 // subscribe subscribes a listener to resources and returns the URIs of those that their servers accept in time.
-func (l listening) subscribe(ctx context.Context, listener string, uris []string) []string {
-	s, x := l.s, l.x
+func (s listening) subscribe(ctx context.Context, x *edge.Exchange, listener string, uris []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, s.p.opts.Config.ListDeadline)
 	defer cancel()
 	servers := s.reach(x)
@@ -200,16 +189,4 @@ func (l listening) subscribe(ctx context.Context, listener string, uris []string
 		}
 	}
 	return kept
-}
-
-// encodeStrings returns a JSON array.
-func encodeStrings(list []string) []byte {
-	raw := []byte{'['}
-	for i, s := range list {
-		if i > 0 {
-			raw = append(raw, ',')
-		}
-		raw = append(raw, jsonrpc.StringID(s)...)
-	}
-	return append(raw, ']')
 }

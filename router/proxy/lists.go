@@ -12,7 +12,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
-	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -30,58 +29,52 @@ type part struct {
 }
 
 // lister serves the lists of a surface.
-type lister struct{ s *Surface }
+type lister struct{ *Surface }
 
 // gather returns the list of every server that the caller may see. Valid held lists are used; the other servers are
 // asked in parallel. Failed servers are left out. It fails if all fail.
-func (l lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
-	servers := l.s.reach(x)
+func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
+	servers, sessions := s.reach(x), s.p.servers.Sessions()
 	parts := make([]part, len(servers))
-	var indexes []int // indexes of the servers that are asked
-	var asked []string
-	for i, server := range servers {
-		parts[i].server = server
+	return parts, s.p.within(ctx, s.p.opts.Config.ListDeadline, x, servers, func(ctx context.Context, i int) (err error) {
+		parts[i].server = servers[i]
 		var ok bool
-		if parts[i].items, ok = l.s.p.servers.Sessions().Held(server, x.Session, method); !ok {
-			indexes, asked = append(indexes, i), append(asked, server)
+		if parts[i].items, ok = sessions.Held(servers[i], x.Session, method); !ok {
+			parts[i].items, err = sessions.List(ctx, servers[i], x.Session, method)
 		}
-	}
-	if len(asked) == 0 {
-		return parts, nil
-	}
-	err := l.s.p.each(ctx, x, asked, func(ctx context.Context, i int) (err error) {
-		parts[indexes[i]].items, err = l.s.p.servers.Sessions().List(ctx, asked[i], x.Session, method)
 		return err
 	})
-	if len(asked) < len(servers) && ctx.Err() == nil {
-		err = nil // the held lists suffice
-	}
-	return parts, err
 }
 
 // serve answers a list request with all pages of all servers as one page.
-func (l lister) serve(ctx context.Context, x *edge.Exchange) {
+func (s lister) serve(ctx context.Context, x *edge.Exchange) {
 	method := x.Message.Method
-	if l.s.only != "" && (method != "tools/list" || x.Visible == nil && !l.s.p.servers.Sessions().Filters(l.s.only)) {
-		l.s.forward(ctx, x, l.s.only, "", x.Message.Params) // the server's pages pass through
+	if s.only != "" && (method != "tools/list" || x.Visible == nil && !s.p.servers.Sessions().Filters(s.only)) {
+		s.forward(ctx, x, s.only, "", x.Message.Params) // the server's pages pass through
 		return
 	}
 	if err := edge.OnePage(x.Message.Params); err != nil {
 		x.Fail(err)
 		return
 	}
-	parts, err := l.gather(ctx, x, method)
+	parts, err := s.gather(ctx, x, method)
 	if err != nil {
-		l.s.p.opts.Fail(x, err)
+		s.p.opts.Fail(x, err)
 		return
 	}
-	if method == "tools/list" && l.s.searches() {
-		if allowed := permitted(parts, x.Visible); count(allowed) > l.s.p.opts.Config.SearchAbove {
-			l.narrowed(x, allowed)
-			return
+	of := mergedKey{surface: s.Surface, names: s.names(), method: method, modern: x.Version.AtLeast(protocol.V20260728)}
+	whole := x.Visible == nil
+	if method == "tools/list" {
+		parts = permitted(parts, x.Visible)
+		if s.searches() && count(parts) > s.p.opts.Config.SearchAbove {
+			parts, whole = s.narrowed(x, parts), false
 		}
 	}
-	x.Reply(l.s.p.merged.get(l.key(x, method), parts))
+	if whole {
+		x.Reply(s.p.merged.get(of, parts))
+	} else {
+		x.Reply(of.merge(parts))
+	}
 }
 
 func count(parts []part) (n int) {
@@ -123,26 +116,15 @@ func (s *Surface) searches() bool {
 	return s.only == "" && s.p.parts.Search != nil && s.p.opts.Config.SearchAbove > 0
 }
 
-// narrowed answers with search_available_tools and the tools that the caller's last search found.
-func (l lister) narrowed(x *edge.Exchange, parts []part) {
+// narrowed returns the tools that the caller's last search found.
+func (s lister) narrowed(x *edge.Exchange, parts []part) []part {
 	var exposed []string
 	if !x.Version.AtLeast(protocol.V20260728) {
-		exposed = l.s.p.parts.Search.Exposed(x)
+		exposed = s.p.parts.Search.Exposed(x)
 	}
-	key := l.key(x, "tools/list")
-	key.partly = false // parts are filtered already
-	x.Reply(key.merge(permitted(parts, func(server, tool string) bool {
+	return permitted(parts, func(server, tool string) bool {
 		return slices.Contains(exposed, catalog.FullName(server, tool))
-	})))
-}
-
-// key returns the inputs that determine the bytes of a caller's list.
-func (l lister) key(x *edge.Exchange, method string) mergedKey {
-	key := mergedKey{surface: l.s, names: l.s.names(), method: method, modern: x.Version.AtLeast(protocol.V20260728)}
-	if x.Visible != nil {
-		key.partly, key.caller = true, x.Caller
-	}
-	return key
+	})
 }
 
 // Limits of the cache of merged lists.
@@ -151,7 +133,8 @@ const (
 	maxMergedBytes = 128 << 20
 )
 
-// mergedLists caches the bytes of merged lists while their parts are unchanged. Concurrent requests build a list once.
+// mergedLists caches the bytes of merged lists for callers that may see all, while their parts are unchanged. Concurrent
+// requests build a list once.
 type mergedLists struct {
 	mu    sync.Mutex // held while a list is looked up or built
 	lists *lru.Cache[mergedKey, mergedList]
@@ -169,8 +152,6 @@ type mergedKey struct {
 	names   *naming
 	method  string
 	modern  bool
-	partly  bool        // caller sees only a part of the list
-	caller  auth.Caller // with its current rights if partly, else zero
 }
 
 // get returns the bytes of a merged list.
@@ -206,15 +187,9 @@ func (k mergedKey) merge(parts []part) []byte {
 	if k.surface.searches() && k.method == "tools/list" {
 		out = append(append(out, k.surface.p.parts.Search.SearchTool()...), ',')
 	}
-	visible := downstream.Visible(nil)
-	if k.partly && k.method == "tools/list" {
-		visible = k.caller.Visible()
-	}
 	for _, p := range parts {
 		for _, item := range p.items {
-			if visible == nil || visible(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
-				out = append(append(out, k.names.rewriteItem(p.server, k.method, item)...), ',')
-			}
+			out = append(append(out, k.names.rewriteItem(p.server, k.method, item)...), ',')
 		}
 	}
 	return append(bytes.TrimSuffix(out, []byte{','}), "]}"...)
@@ -223,12 +198,6 @@ func (k mergedKey) merge(parts []part) []byte {
 // same reports whether two parts share the same list in memory.
 func same(a, b part) bool {
 	return a.server == b.server && len(a.items) == len(b.items) && (len(a.items) == 0 || &a.items[0] == &b.items[0])
-}
-
-// each calls within with the list deadline.
-func (p *Proxy) each(ctx context.Context, x *edge.Exchange, servers []string,
-	f func(ctx context.Context, i int) error) error {
-	return p.within(ctx, p.opts.Config.ListDeadline, x, servers, f)
 }
 
 // within runs f for all servers in parallel, within a limit and after the client's earlier notifications. It logs

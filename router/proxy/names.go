@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
@@ -47,7 +48,7 @@ func (n *naming) uri(server, uri string) string {
 	if !n.prefixed {
 		return uri
 	}
-	if scheme := schemeOf(server); n.scheme && n.schemes[strings.ToLower(scheme)] == server && hasScheme(uri) {
+	if scheme := schemeOf(server); n.scheme && n.schemes[strings.ToLower(scheme)] == server && hasScheme.MatchString(uri) {
 		return scheme + "+" + uri
 	}
 	return catalog.FullName(server, uri)
@@ -79,19 +80,8 @@ func schemeOf(server string) string {
 	return s
 }
 
-func hasScheme(uri string) bool {
-	scheme, _, ok := strings.Cut(uri, ":")
-	if !ok || scheme == "" {
-		return false
-	}
-	for i, c := range scheme {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || !(c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.')) {
-			return false
-		}
-	}
-	return true
-}
+// hasScheme matches URIs with a scheme (RFC 3986 §3.1).
+var hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
 // rewriteURIs returns the raw result of a method with the surface's form of its URIs: resource links and embedded
 // resources in content (tools/call) and messages (prompts/get), and contents (resources/read). All other bytes are
@@ -100,70 +90,47 @@ func (n *naming) rewriteURIs(server, method string, result []byte, names jsonrpc
 	if !n.prefixed || !names.Has(jsonrpc.NameURI) {
 		return result
 	}
-	r := rewriting{n: n, server: server, result: result}
-	member := func(object []byte, name string, f func(value []byte)) {
+	var edits []jsonrpc.Edit
+	uri := func(object []byte) {
+		if raw := jsonrpc.Get(object, "uri"); len(raw) > 0 && raw[0] == '"' {
+			edits = append(edits, jsonrpc.Edit{
+				Span: jsonrpc.At(result, raw), With: []byte(jsonrpc.StringID(n.uri(server, jsonrpc.Text(raw)))),
+			})
+		}
+	}
+	// each calls f for the elements of the named member of object, or for its value if that is no array.
+	each := func(object []byte, name string, f func(value []byte)) {
 		jsonrpc.Members(object, func(n []byte, v jsonrpc.Span) bool {
-			if string(n) == name {
-				f(v.Of(object))
+			if string(n) != name {
+				return true
+			}
+			list := jsonrpc.Elements(v.Of(object))
+			if list == nil {
+				list = [][]byte{v.Of(object)}
+			}
+			for _, value := range list {
+				f(value)
 			}
 			return true
 		})
 	}
+	block := func(b []byte) {
+		switch jsonrpc.Text(jsonrpc.Get(b, "type")) {
+		case "resource_link":
+			uri(b)
+		case "resource":
+			uri(jsonrpc.Get(b, "resource"))
+		}
+	}
 	switch method {
 	case "tools/call":
-		member(result, "content", r.blocks)
+		each(result, "content", block)
 	case "prompts/get":
-		member(result, "messages", func(messages []byte) {
-			for _, m := range jsonrpc.Elements(messages) {
-				member(m, "content", r.blocks)
-			}
-		})
+		each(result, "messages", func(message []byte) { each(message, "content", block) })
 	case "resources/read":
-		member(result, "contents", func(contents []byte) {
-			for _, c := range jsonrpc.Elements(contents) {
-				r.uri(c)
-			}
-		})
+		each(result, "contents", uri)
 	}
-	return jsonrpc.Splice(result, r.edits...)
-}
-
-// rewriting collects the edits of a result, in order.
-type rewriting struct {
-	n      *naming
-	server string
-	result []byte
-	edits  []jsonrpc.Edit
-}
-
-// uri renames the URI of an object.
-func (r *rewriting) uri(object []byte) {
-	if raw := jsonrpc.Get(object, "uri"); len(raw) > 0 && raw[0] == '"' {
-		r.edits = append(r.edits, jsonrpc.Edit{
-			Span: jsonrpc.At(r.result, raw),
-			With: []byte(jsonrpc.StringID(r.n.uri(r.server, jsonrpc.Text(raw)))),
-		})
-	}
-}
-
-// blocks renames the URIs of one or more content blocks.
-func (r *rewriting) blocks(raw []byte) {
-	if list := jsonrpc.Elements(raw); list != nil {
-		for _, b := range list {
-			r.block(b)
-		}
-		return
-	}
-	r.block(raw)
-}
-
-func (r *rewriting) block(b []byte) {
-	switch jsonrpc.Text(jsonrpc.Get(b, "type")) {
-	case "resource_link":
-		r.uri(b)
-	case "resource":
-		r.uri(jsonrpc.Get(b, "resource"))
-	}
+	return jsonrpc.Splice(result, edits...)
 }
 
 // rewriteItem returns a list item with the surface's form of its name or URI.

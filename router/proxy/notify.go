@@ -2,14 +2,13 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -56,10 +55,7 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 			continue
 		}
 		wg.Go(func() {
-			defer safe.Recover(s.p.log, "notifying server "+server, failed)
-			ctx, cancel := context.WithTimeoutCause(ctx, notifyTimeout, errors.New("the notification timed out"))
-			defer cancel()
-			if err := send(ctx); err != nil {
+			if err := s.p.deliver(ctx, server, send); err != nil {
 				failed(err)
 			}
 		})
@@ -109,7 +105,7 @@ func (p *Proxy) Deliver(m downstream.Message) {
 	case m.Message.Method == "notifications/resources/updated":
 		named(p.servers.Sessions().Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))...)
 	case !p.servers.Sessions().Shared(m.Server):
-		to = p.listeners()
+		to = slices.DeleteFunc(p.all(), func(c *client) bool { return c.listener == nil })
 	default:
 		to = p.all()
 	}

@@ -148,7 +148,7 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 	case "logging/setLevel":
 		s.setLevel(ctx, x)
 	case protocol.MethodListen:
-		listening{s, x}.serve(ctx)
+		listening{s}.serve(ctx, x)
 	default:
 		if strings.HasPrefix(method, "tasks/") && !s.ownTasks(x) {
 			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method +
@@ -201,7 +201,8 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 	servers := s.reach(x)
 	replies := make([]link.Reply, len(servers))
 	failed := make([]error, len(servers))
-	_ = s.p.each(ctx, x, servers, func(ctx context.Context, i int) error { // failures are handled below
+	// Failures are handled below.
+	_ = s.p.within(ctx, s.p.opts.Config.ListDeadline, x, servers, func(ctx context.Context, i int) error {
 		hello, err := s.p.servers.Sessions().Initialized(ctx, servers[i], x.Session)
 		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{

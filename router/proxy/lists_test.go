@@ -470,11 +470,11 @@ func TestInitialize_AlwaysSucceeds(t *testing.T) {
 	}
 }
 
-// Every method of a capability that is advertised is served.
+// Every method of a capability that is advertised is served, and tasks only to clients with sessions of their own.
 func TestCapabilitiesAreServed(t *testing.T) {
 	methods := map[string][]string{
-		"tools": {"tools/list", "tools/call"}, "prompts": {"prompts/list", "prompts/get"}, "resources": {"resources/list", "resources/templates/list", "resources/read"},
-		"completions": {"completion/complete"}, "tasks": {"tasks/list", "tasks/get", "tasks/cancel", "tasks/result"},
+		"tools": {"tools/list"}, "prompts": {"prompts/list"}, "resources": {"resources/list", "resources/templates/list", "resources/subscribe"},
+		"completions": {"completion/complete"}, "logging": {"logging/setLevel"}, "tasks": {"tasks/list", "tasks/get", "tasks/cancel", "tasks/result"},
 	}
 	params := map[string]string{"resources/subscribe": `"uri":"x:1"`, "logging/setLevel": `"level":"info"`}
 	for _, transport := range []string{overHTTP, overPipe} {
@@ -490,101 +490,24 @@ func TestCapabilitiesAreServed(t *testing.T) {
 		w := newWorld(t, nil, place{"s", transport, s, ""})
 		w.wait("s")
 		for _, path := range []string{proxyPath, "/servers/s/mcp"} {
-			for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
-				name := transport + " " + path + " " + version
-				modern := version == "2026-07-28"
-				var c *client
-				var hello *answer
-				if modern {
-					hello = w.modern(path, "server/discover", "", "")
-				} else {
-					c = w.newClient(path)
-					c.version = version
-					hello = c.hello()
-				}
-				capabilities := jsonrpc.Get([]byte(hello.result), "capabilities")
-				do := func(method string) {
-					t.Helper()
-					var a *answer
-					if modern {
-						a = w.modern(path, method, params[method], "")
-					} else {
-						a = c.do(method, "{"+params[method]+"}")
-					}
-					if strings.Contains(a.err+a.refused, "-32601") {
-						t.Errorf("%s: %s is advertised: got %s%s", name, method, a.err, a.refused)
-					}
-				}
-				for capability, all := range methods {
-					if jsonrpc.Get(capabilities, capability) != nil {
-						for _, method := range all {
-							do(method)
-						}
-					}
-				}
-				if jsonrpc.Get(capabilities, "resources", "subscribe") != nil && !modern {
-					do("resources/subscribe")
-				}
-				if !modern && jsonrpc.Get(capabilities, "logging") != nil {
-					do("logging/setLevel")
-				}
-				own := transport == overHTTP && path != proxyPath && !modern
-				if got := jsonrpc.Get(capabilities, "tasks") != nil; got != own {
-					t.Errorf("%s: got tasks %v, want %v", name, got, own)
-				}
-				if got := strings.Contains(string(capabilities), `"io.modelcontextprotocol/tasks"`); got != own {
-					t.Errorf("%s: got the extension for tasks %v, want %v", name, got, own)
-				}
-				if !own && !modern {
-					if a := c.do("tasks/list", "{}"); !strings.Contains(a.err, "-32601") {
-						t.Errorf("%s: tasks/list: got %s %s, want -32601", name, a.result, a.err)
+			c := w.newClient(path)
+			capabilities := jsonrpc.Get([]byte(c.hello().result), "capabilities")
+			for capability := range methods {
+				for _, method := range methods[capability] {
+					a := c.do(method, "{"+params[method]+"}")
+					advertised := jsonrpc.Get(capabilities, capability) != nil
+					if advertised && strings.Contains(a.err, "-32601") || !advertised && capability == "tasks" && !strings.Contains(a.err, "-32601") {
+						t.Errorf("%s %s, %s: got %s %s, want it served: %t", transport, path, method, a.result, a.err, advertised)
 					}
 				}
 			}
+			own := transport == overHTTP && path != proxyPath
+			modern := w.modern(path, "server/discover", "", "").result
+			if strings.Contains(string(capabilities), `"tasks"`) != own || strings.Contains(string(capabilities), `/tasks"`) != own || strings.Contains(modern, `tasks"`) {
+				t.Errorf("%s %s: got %s and %s, want tasks for clients with sessions at the server: %t", transport, path, capabilities, modern, own)
+			}
 		}
 		w.stop()
-	}
-}
-
-// What a server says of itself in its _meta stays in the answer to server/discover, beside its serverInfo.
-func TestDiscover_Meta(t *testing.T) {
-	s := newServer()
-	s.on = func(r *request) bool {
-		if r.Method == "initialize" {
-			r.result(`{"serverInfo":{"name":"own","version":"9"},"protocolVersion":"2025-11-25","capabilities":{},"_meta":{"x":9007199254740993}}`)
-			return true
-		}
-		return false
-	}
-	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
-	w.wait("s")
-	for path, want := range map[string]string{
-		"/servers/s/mcp": `{"io.modelcontextprotocol/serverInfo":{"name":"own","version":"9"},"x":9007199254740993}`,
-		proxyPath:        `{"io.modelcontextprotocol/serverInfo":{"name":"agenticnexus-router","version":"1.2.3"}}`,
-	} {
-		a := w.modern(path, "server/discover", "", "")
-		if got := string(jsonrpc.Get([]byte(a.result), "_meta")); got != want {
-			t.Errorf("%s: got %s, want %s", path, a.result, want)
-		}
-		if jsonrpc.Get([]byte(a.result), "serverInfo") != nil {
-			t.Errorf("%s: got %s, want serverInfo in _meta alone", path, a.result)
-		}
-	}
-}
-
-// A disabled server is not there, and nothing is logged about it.
-func TestDisabledServerIsNotAsked(t *testing.T) {
-	on, off := newServer("echo"), newServer("echo")
-	w := newWorld(t, func(o *setup) { o.downstream.Servers[0].Disabled = true }, place{"off", overHTTP, off, ""}, place{"on", overHTTP, on, ""})
-	c := w.dial(proxyPath)
-	if got := c.tools(); !slices.Equal(got, []string{"on__echo"}) {
-		t.Errorf("listed: got %q, want the other's", got)
-	}
-	if a := c.call("off__echo"); a.err != `{"code":-32602,"message":"Unknown tool: off__echo"}` {
-		t.Errorf("called: got %s %s, want -32602 Unknown tool: off__echo", a.result, a.err)
-	}
-	if w.logs.Has("server=off") {
-		t.Error("log: got a line about the disabled server, want none")
 	}
 }
 
@@ -607,6 +530,15 @@ func TestSingleServerAnswersForItself(t *testing.T) {
 	c := w.newClient("/servers/s/mcp")
 	if a := c.hello(); a.result != answer {
 		t.Errorf("got %s, want %s", a.result, answer)
+	}
+	for path, want := range map[string]string{
+		"/servers/s/mcp": `{"io.modelcontextprotocol/serverInfo":{"version":"9","name":"own","icons":[]},"x":1}`,
+		proxyPath:        `{"io.modelcontextprotocol/serverInfo":{"name":"agenticnexus-router","version":"1.2.3"}}`,
+	} {
+		a := w.modern(path, "server/discover", "", "")
+		if got := string(jsonrpc.Get([]byte(a.result), "_meta")); got != want || jsonrpc.Get([]byte(a.result), "serverInfo") != nil {
+			t.Errorf("%s: got %s, want serverInfo in _meta alone, %s", path, a.result, want)
+		}
 	}
 	if a := c.do("tasks/get", `{"taskId":"t"}`); a.result != `{"taskId":"t"}` {
 		t.Errorf("a method that only the server knows: got %s %s, want its answer", a.result, a.err)
@@ -654,8 +586,7 @@ func TestSetLevel(t *testing.T) {
 	})
 }
 
-// A search on the surface of all servers answers with two messages on one stream, as the client of the
-// search document expects it: with nothing but a body.
+// A search on the surface of all servers lists what it found, for its session alone.
 func TestSearchOnTheProxySurface(t *testing.T) {
 	files, other := newServer("read_files", "write_files"), newServer("send_mail")
 	cfg := config.Default()
@@ -677,9 +608,7 @@ func TestSearchOnTheProxySurface(t *testing.T) {
 	})
 	w := &world{t: t, url: "http://" + a.Addr(), transport: &http.Transport{}}
 	t.Cleanup(w.transport.CloseIdleConnections)
-	c, neighbour := w.newClient(proxyPath), w.newClient(proxyPath)
-	c.hello()
-	neighbour.hello()
+	c, neighbour := w.dial(proxyPath), w.dial(proxyPath)
 	if got := c.tools(); !slices.Equal(got, []string{"search_available_tools"}) {
 		t.Errorf("before a search: got %q, want the search alone", got)
 	}
@@ -696,33 +625,4 @@ func TestSearchOnTheProxySurface(t *testing.T) {
 	if got := neighbour.tools(); !slices.Equal(got, []string{"search_available_tools"}) {
 		t.Errorf("another session: got %q, want the search alone", got)
 	}
-	if got := neighbour.call("other__send_mail"); got.result == "" {
-		t.Errorf("a tool that is not listed: got %s, want it callable", got.err)
-	}
-	bare := w.newClient(proxyPath)
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_available_tools","arguments":{"query":"file operations"}}}`
-	resp, err := w.transport.RoundTrip(plainPost(t, w.url+proxyPath, body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var events []string
-	_ = mcptest.Events(resp.Body, func(_, data string) { events = append(events, data) })
-	if len(events) != 2 || !strings.Contains(events[0], `"method":"notifications/tools/list_changed"`) || !strings.Contains(events[1], `"result":`) {
-		t.Errorf("with nothing but a body: got %q, want list_changed and the result", events)
-	}
-	if refused := bare.do("tools/call", `{"name":"search_available_tools","arguments":{}}`); !strings.Contains(refused.result, `"isError":true`) || len(refused.notes) > 0 {
-		t.Errorf("without a query: got %s after %q, want one error result", refused.result, refused.notes)
-	}
-}
-
-// plainPost is a request with only a content type.
-func plainPost(t *testing.T, url, body string) *http.Request {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	return req
 }

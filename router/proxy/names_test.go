@@ -395,30 +395,28 @@ func TestResultsPass(t *testing.T) {
 		"bad params": `{"code":-32602,"message":"Unknown tool: other__x"}`,
 	}
 	for _, transport := range transports {
-		for _, plain := range []bool{false, true} {
-			s := newServer()
-			s.plain, s.raw, s.errors = plain, results, errors
-			for _, m := range []map[string]string{results, errors} {
-				for name := range m {
-					s.lists["tools/list"] = append(s.lists["tools/list"], `{"name":`+quote(name)+`,`+object+`}`)
-				}
+		s := newServer()
+		s.raw, s.errors = results, errors
+		for _, m := range []map[string]string{results, errors} {
+			for name := range m {
+				s.lists["tools/list"] = append(s.lists["tools/list"], `{"name":`+quote(name)+`,`+object+`}`)
 			}
-			w := newWorld(t, func(o *setup) { o.quiet = true }, place{"s", transport, s, ""})
-			for path, prefix := range map[string]string{proxyPath: "s__", "/servers/s/mcp": ""} {
-				c := w.dial(path)
-				for name, want := range results {
-					if a := c.call(prefix + name); a.result != want {
-						t.Errorf("%s, plain %t, %s: got %.300s %s, want %.300s", transport, plain, name, a.result, a.err, want)
-					}
-				}
-				for name, want := range errors {
-					if a := c.call(prefix + name); a.err != want {
-						t.Errorf("%s, plain %t, %s: got %s %s, want %s", transport, plain, name, a.result, a.err, want)
-					}
-				}
-			}
-			w.stop()
 		}
+		w := newWorld(t, func(o *setup) { o.quiet = true }, place{"s", transport, s, ""})
+		for path, prefix := range map[string]string{proxyPath: "s__", "/servers/s/mcp": ""} {
+			c := w.dial(path)
+			for name, want := range results {
+				if a := c.call(prefix + name); a.result != want {
+					t.Errorf("%s, %s: got %.300s %s, want %.300s", transport, name, a.result, a.err, want)
+				}
+			}
+			for name, want := range errors {
+				if a := c.call(prefix + name); a.err != want {
+					t.Errorf("%s, %s: got %s %s, want %s", transport, name, a.result, a.err, want)
+				}
+			}
+		}
+		w.stop()
 	}
 }
 
@@ -524,62 +522,43 @@ func TestNoKeyPasses(t *testing.T) {
 // The id is the client's own, type included, and two clients may use the same ids and tokens at once.
 func TestIDsAreTheClients(t *testing.T) {
 	s := newServer("slow")
-	release := make(chan struct{})
 	s.on = func(r *request) bool {
-		if r.name() != "slow" {
-			return false
+		if r.name() == "slow" {
+			r.progress(`"progress":1`)
+			<-r.ctx.Done()
 		}
-		r.progress(`"progress":1`)
-		select {
-		case <-release:
-		case <-r.ctx.Done():
-		}
-		r.result(`{"content":[],"seen":` + string(r.Params) + `}`)
-		return true
+		return false
 	}
-	for _, transport := range transports {
-		w := newWorld(t, nil, place{"s", transport, s, ""})
-		var clients []*client
-		var answers []*answer
-		ids := []string{`1`, `"1"`, `-9007199254740993`, `""`, `"\u0061"`, `"nexus-1"`, `12345678901234567890`}
-		for n := range 2 {
-			c := w.dial(proxyPath)
-			clients = append(clients, c)
-			for i, id := range ids {
-				answers = append(answers, c.start(id, "tools/call", `{"name":"s__slow","arguments":{"who":`+string(rune('0'+n))+`,"id":`+id+`},"_meta":{"progressToken":`+ids[(i+1)%len(ids)]+`}}`))
-			}
-		}
-		for i, a := range answers {
-			c := clients[i/len(ids)]
+	w := newWorld(t, nil, place{"s", overPipe, s, ""})
+	ids := []string{`1`, `"1"`, `-9007199254740993`, `""`, `"\u0061"`, `"nexus-1"`, `12345678901234567890`}
+	for range 2 {
+		c := w.dial(proxyPath)
+		for i, id := range ids {
 			token := ids[(i+1)%len(ids)]
+			a := c.start(id, "tools/call", `{"name":"s__slow","_meta":{"progressToken":`+token+`}}`)
 			mcptest.Eventually(t, "progress", func() bool { return len(c.noted(a)) > 0 })
 			if want := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":1}}`; c.noted(a)[0] != want {
-				t.Errorf("%s, %s: got %q, want %s", transport, a.id, c.noted(a), want)
+				t.Errorf("%s: got %q, want %s", id, c.noted(a), want)
+			}
+			if id != `1` { // it is still in use below
+				c.notify("notifications/cancelled", `{"requestId":`+id+`}`)
+				c.wait(a)
+				if a := c.wait(c.start(id, "ping", "")); a.result != "{}" {
+					t.Errorf("ping %s: got %s %s, want {}", id, a.err, a.refused)
+				}
 			}
 		}
-		if twice := clients[0].wait(clients[0].start(`1`, "ping", "")); !strings.Contains(twice.refused, `-32600`) {
-			t.Errorf("%s: an id in flight twice: got %s %s, want -32600", transport, twice.refused, twice.result)
+		if twice := c.wait(c.start(`1`, "ping", "")); !strings.Contains(twice.refused, `-32600`) {
+			t.Errorf("an id in flight twice: got %s %s, want -32600", twice.refused, twice.result)
 		}
-		close(release)
-		for i, a := range answers[1:] { // the id of the first was used twice
-			i++
-			clients[i/len(ids)].wait(a)
-			want := `"arguments":{"who":` + string(rune('0'+i/len(ids))) + `,"id":` + a.id + `}`
-			if !strings.Contains(a.result, want) || len(a.notes) != 1 {
-				t.Errorf("%s, %s: got %s %s after %q, want %s after one notification", transport, a.id, a.result, a.err, a.notes, want)
-			}
+	}
+	seen := map[string]bool{}
+	for _, params := range s.got("tools/call") {
+		token := string(jsonrpc.Get([]byte(params), "_meta", "progressToken"))
+		if seen[token] {
+			t.Errorf("got token %s twice on one session, want the router's own", token)
 		}
-		seen := map[string]bool{}
-		for _, params := range s.got("tools/call") {
-			token := string(jsonrpc.Get([]byte(params), "_meta", "progressToken"))
-			if transport == overPipe && seen[token] {
-				t.Errorf("%s: got token %s twice on one session, want the router's own", transport, token)
-			}
-			seen[token] = true
-		}
-		w.stop()
-		s.change(func() { s.received, s.headers = nil, nil })
-		release = make(chan struct{})
+		seen[token] = true
 	}
 }
 

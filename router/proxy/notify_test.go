@@ -17,37 +17,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// initialized and unknown notifications of a client reach every server, in the client's own session there.
-func TestClientsNotificationsReachAllServers(t *testing.T) {
-	servers := map[string]*server{}
-	var places []place
-	for _, transport := range transports {
-		servers[transport] = newServer("echo")
-		places = append(places, place{transport, transport, servers[transport], ""})
-	}
-	w := newWorld(t, nil, places...)
-	c := w.dial(proxyPath)
-	if status := c.notify("notifications/roots/list_changed", `{"_meta":{"x":1}}`); status != 202 {
-		t.Errorf("status: got %d, want 202", status)
-	}
-	c.notify("notifications/future", "")
-	for transport, s := range servers {
-		mcptest.Eventually(t, "the notifications at "+transport, func() bool { return len(s.got("notifications/future")) > 0 })
-		if got := s.got("notifications/roots/list_changed"); !slices.Equal(got, []string{`{"_meta":{"x":1}}`}) {
-			t.Errorf("%s: got %q, want the notification once", transport, got)
-		}
-		mcptest.Eventually(t, "initialized once in each session at "+transport, func() bool {
-			return len(s.got("notifications/initialized")) == len(s.got("initialize"))
-		})
-	}
-	single := w.dial("/servers/http/mcp")
-	single.notify("notifications/single", "")
-	mcptest.Eventually(t, "the notification", func() bool { return len(servers[overHTTP].got("notifications/single")) == 1 })
-	if n := len(servers[overSSE].got("notifications/single")) + len(servers[overPipe].got("notifications/single")); n > 0 {
-		t.Errorf("single server: got the notification at %d others, want none", n)
-	}
-}
-
 // A request without an id is no notification: it would pass by the lists of what a caller may use.
 func TestRequestsWithoutIDsStayHere(t *testing.T) {
 	s := newServer("echo")
@@ -147,61 +116,6 @@ func TestHungServerDelaysNobody(t *testing.T) {
 	mcptest.Eventually(t, "the line", func() bool {
 		return w.logs.Has(`msg="cannot relay a notification" server=dead method=notifications/n`)
 	})
-}
-
-// Progress comes on the stream of its own request, before the result, one for one, under the client's token.
-func TestProgress(t *testing.T) {
-	const n = 50
-	for _, transport := range transports {
-		s := newServer("work")
-		s.on = func(r *request) bool {
-			if r.name() != "work" {
-				return false
-			}
-			for i := range n {
-				r.progress(fmt.Sprintf(`"progress":%d,"total":%d,"message":"m","_meta":{"n":9007199254740993}`, i, n))
-			}
-			r.result(`{"content":[]}`)
-			r.progress(`"progress":1000`) // too late
-			return true
-		}
-		w := newWorld(t, func(o *setup) { o.quiet = true }, place{"s", transport, s, ""})
-		a, b := w.dial(proxyPath), w.dial(proxyPath)
-		var answers []*answer
-		for i, c := range []*client{a, b, a, b} {
-			params := `{"name":"s__work","_meta":{"progressToken":` + []string{`"t"`, `"t"`, `1`, `1`}[i] + `}}`
-			answers = append(answers, c.start(fmt.Sprint(i/2), "tools/call", params))
-		}
-		silent := a.beginCall("s__work")
-		for i, answer := range append(answers, silent) {
-			c := []*client{a, b, a, b, a}[i]
-			if c.wait(answer); answer.result != `{"content":[]}` {
-				t.Fatalf("%s: got %s, want a result", transport, answer.err)
-			}
-			if answer == silent {
-				if len(answer.notes) > 0 {
-					t.Errorf("%s: without a token: got %d notifications, want none", transport, len(answer.notes))
-				}
-				continue
-			}
-			if len(answer.notes) != n {
-				t.Errorf("%s: got %d notifications, want %d", transport, len(answer.notes), n)
-			}
-			for k, note := range answer.notes {
-				want := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":%d,"message":"m","_meta":{"n":9007199254740993}}}`,
-					[]string{`"t"`, `"t"`, `1`, `1`}[i], k, n)
-				if note != want {
-					t.Fatalf("%s: got %s, want %s", transport, note, want)
-				}
-			}
-		}
-		for _, c := range []*client{a, b} {
-			if got := c.heard(); len(got) > 0 {
-				t.Errorf("%s: outside of requests: got %q, want nothing", transport, got)
-			}
-		}
-		w.stop()
-	}
 }
 
 // What a server says beside a call reaches its client on the call's stream; what it says of its own accord

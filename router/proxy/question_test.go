@@ -137,66 +137,40 @@ func TestWhoCannotBeAsked(t *testing.T) {
 	}
 }
 
-// A client's progress on a question goes to the server that asked, under its own token, and nowhere else,
-// even where several servers chose the same.
+// A client's progress on a question goes to the server that asked, under its own token, while the question is open.
 func TestClientsProgressOnQuestions(t *testing.T) {
 	for _, transport := range transports {
-		t.Run(transport, func(t *testing.T) {
-			servers := []*server{newServer("ask"), newServer("ask"), newServer()}
-			asking(servers[0])
-			asking(servers[1])
-			w := newWorld(t, nil, place{"a", transport, servers[0], ""}, place{"b", transport, servers[1], ""}, place{"c", transport, servers[2], ""})
-			c, foreign := w.dial(proxyPath), w.dial(proxyPath)
-			c.answers = func(jsonrpc.Message) string { return "" } // by hand, below
-			var calls []*answer
-			for i, token := range []string{`"t"`, `"t"`} {
-				calls = append(calls, c.start(fmt.Sprint(i), "tools/call", askParams([]string{"a", "b"}[i], "sampling/createMessage", `{"_meta":{"x":1,"progressToken":`+token+`,"y":2},"n":`+fmt.Sprint(i)+`}`)))
-			}
-			mcptest.Eventually(t, "the questions", func() bool { return len(c.questions()) == 2 })
-			seen := map[string]bool{}
-			for _, q := range c.questions() {
-				token := string(jsonrpc.Get(q.Params, "_meta", "progressToken"))
-				seen[token] = true
-				if want := `{"_meta":{"x":1,"progressToken":` + token + `,"y":2},"n":`; !strings.HasPrefix(string(q.Params), want) {
-					t.Errorf("question: got %s, want %s", q.Params, want)
-				}
-				of := jsonrpc.Text([]byte(`"` + string(jsonrpc.Get(q.Params, "n")) + `"`))
-				foreign.notify("notifications/progress", `{"progressToken":`+token+`,"progress":66}`)
-				c.notify("notifications/progress", `{"progress":`+of+`.5,"progressToken":`+token+`,"message":"m","future":[9007199254740993]}`)
-			}
-			if len(seen) != 2 {
-				t.Errorf("tokens: got %v, want two", seen)
-			}
-			c.notify("notifications/progress", `{"progress":77,"progressToken":"t"}`)
-			c.notify("notifications/progress", `{"progress":77}`)
-			for i, s := range servers[:2] {
-				mcptest.Eventually(t, "progress", func() bool { return len(s.got("notifications/progress")) > 0 })
-				want := []string{`{"progress":` + fmt.Sprint(i) + `.5,"progressToken":"t","message":"m","future":[9007199254740993]}`}
-				if got := s.got("notifications/progress"); !slices.Equal(got, want) {
-					t.Errorf("at server %d: got %q, want %q", i, got, want)
-				}
-			}
-			for _, q := range c.questions() {
-				c.send(`{"jsonrpc":"2.0","id":` + string(q.ID) + `,"result":{"n":` + string(jsonrpc.Get(q.Params, "n")) + `}}`)
-			}
-			for i, a := range calls {
-				if c.wait(a); !strings.Contains(a.result, quote(`{"n":`+fmt.Sprint(i)+`}`)) {
-					t.Errorf("call %d: got %s %s, want its own answer", i, a.result, a.err)
-				}
-			}
-			for token := range seen { // the question is answered
-				c.notify("notifications/progress", `{"progress":88,"progressToken":`+token+`}`)
-			}
+		s, idle := newServer("ask"), newServer()
+		asking(s)
+		w := newWorld(t, nil, place{"s", transport, s, ""}, place{"idle", transport, idle, ""})
+		c, foreign := w.dial(proxyPath), w.dial(proxyPath)
+		c.answers = func(jsonrpc.Message) string { return "" } // by hand, below
+		call := c.start("1", "tools/call", askParams("s", "sampling/createMessage", `{"_meta":{"x":1,"progressToken":"t","y":2},"n":1}`))
+		mcptest.Eventually(t, "the question", func() bool { return len(c.questions()) == 1 })
+		q := c.questions()[0]
+		token := string(jsonrpc.Get(q.Params, "_meta", "progressToken"))
+		if want := `{"_meta":{"x":1,"progressToken":` + token + `,"y":2},"n":1}`; string(q.Params) != want {
+			t.Errorf("%s: got the question %s, want %s", transport, q.Params, want)
+		}
+		progress := func(c *client, token string) {
+			c.notify("notifications/progress", `{"progress":1.5,"progressToken":`+token+`,"message":"m","future":[9007199254740993]}`)
+		}
+		progress(foreign, token)
+		progress(c, `"t"`)
+		progress(c, token)
+		mcptest.Eventually(t, "progress", func() bool { return len(s.got("notifications/progress")) > 0 })
+		c.member(q, `"result":{}`)
+		c.wait(call)
+		progress(c, token)
+		for _, c := range []*client{c, foreign} {
 			c.notify("notifications/custom", "") // after it nothing of the above is on its way
-			mcptest.Eventually(t, "the last notification", func() bool {
-				return len(servers[0].got("notifications/custom"))+len(servers[1].got("notifications/custom"))+len(servers[2].got("notifications/custom")) == 3
-			})
-			for i, s := range servers {
-				if got, want := s.got("notifications/progress"), []int{1, 1, 0}[i]; len(got) != want {
-					t.Errorf("at server %d: got %q, want nothing more", i, got)
-				}
-			}
-		})
+		}
+		mcptest.Eventually(t, "the last notifications", func() bool { return len(s.got("notifications/custom"))+len(idle.got("notifications/custom")) == 4 })
+		want := []string{`{"progress":1.5,"progressToken":"t","message":"m","future":[9007199254740993]}`}
+		if got := s.got("notifications/progress"); !slices.Equal(got, want) || len(idle.got("notifications/progress")) > 0 {
+			t.Errorf("%s: got %q and %q at the other server, want %q", transport, got, idle.got("notifications/progress"), want)
+		}
+		w.stop()
 	}
 }
 

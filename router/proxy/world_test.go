@@ -552,20 +552,6 @@ func quote(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// readAll returns the body of an answer.
-func readAll(t testing.TB, resp *http.Response) string {
-	t.Helper()
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatalf("reading an answer: %v", err)
-	}
-	if text := string(raw); strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		_ = mcptest.Events(strings.NewReader(text), func(_, data string) { raw = []byte(data) })
-	}
-	return string(raw)
-}
-
 // server is a scripted MCP server that sends exactly the bytes it is told to, and keeps what it is sent.
 // It speaks streamable HTTP with sessions, HTTP+SSE and newline-delimited streams. Its request ids and
 // progress tokens are small numbers, so that those of several servers are equal.
@@ -577,7 +563,6 @@ type server struct {
 	errors map[string]string                                           // raw error by tool, prompt, URI or method
 	on     func(r *request) (handled bool)                             // looks at each request first; may be nil
 	modern bool                                                        // refuses the handshake and speaks 2026-07-28
-	plain  bool                                                        // answers requests with JSON instead of a stream
 	dial   func(ctx context.Context) error                             // before a pipe is opened; may be nil
 	gate   func(w http.ResponseWriter, r *http.Request) (handled bool) // before HTTP is served; may be nil
 
@@ -1041,7 +1026,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	case !m.IsRequest():
 		s.take(r.Context(), p, m, nil)
 		w.WriteHeader(http.StatusAccepted)
-	case m.Method != "tools/call" && m.Method != "subscriptions/listen" || s.plain:
+	case m.Method != "tools/call" && m.Method != "subscriptions/listen":
 		w.Header().Set("Content-Type", "application/json")
 		s.take(r.Context(), p, m, func(raw string) { _, _ = io.WriteString(w, raw) })
 	default:

@@ -13,10 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/planner"
 )
 
 const weatherTool = `{"id":"s::get_weather","server":"s","name":"get_weather","description":"Get the weather of a city.","inputSchema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]},"outputs":["temperature"]}`
@@ -326,13 +324,4 @@ func TestTable(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, out.String())
 		}
 	}
-}
-
-// newOracle returns a model that answers with the known plans.
-func newOracle(t *testing.T, o llmtest.Oracle) *model {
-	m := llmtest.New(t)
-	m.Script(o.Reply)
-	client := llm.New(llm.Config{BaseURL: m.BaseURL, Model: "oracle"}, llm.Options{})
-	t.Cleanup(client.Close)
-	return newModel(client, planner.Config{})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +19,131 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
+
+// graphs is a set of tasks with known graphs.
+type graphs struct {
+	file  string // beside which catalogs are
+	tasks []task
+}
+
+// publicGraphs reads the files that the pattern EVAL_GRAPHS names.
+func publicGraphs(t *testing.T) []graphs {
+	t.Helper()
+	files, err := filepath.Glob(os.Getenv("EVAL_GRAPHS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []graphs
+	for _, file := range files {
+		tasks, err := readLines[task](file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tasks[0].Nodes) > 0 {
+			all = append(all, graphs{file, tasks})
+		}
+	}
+	return all
+}
+
+// allGraphs are generated graphs and the public ones.
+func allGraphs(t *testing.T) []graphs {
+	t.Helper()
+	all := append([]graphs{{write(t, "generated.jsonl", ""), generatedGraphs()}}, publicGraphs(t)...)
+	for _, g := range all {
+		for i := range g.tasks {
+			withQuestion(&g.tasks[i])
+		}
+	}
+	return all
+}
+
+// withQuestion gives a task without question or catalog its own.
+func withQuestion(t *task) {
+	if t.Query == "" {
+		t.Query = "Run the graph " + t.ID + " as you know it."
+	}
+	if t.Catalog != "" || len(t.Tools) > 0 {
+		return
+	}
+	inputs := map[string]map[string]any{}
+	for _, n := range t.Nodes {
+		_, name, _ := strings.Cut(n.Tool, "::")
+		if inputs[name] == nil {
+			inputs[name] = map[string]any{}
+		}
+		var arguments map[string]any
+		_ = json.Unmarshal(n.Arguments, &arguments)
+		for a := range arguments {
+			inputs[name][a] = map[string]any{}
+		}
+	}
+	for name, properties := range inputs {
+		schema, _ := json.Marshal(map[string]any{"type": "object", "properties": properties})
+		t.Tools = append(t.Tools, Tool{Server: "mock", Name: name, InputSchema: schema, Outputs: []string{"out"}})
+	}
+}
+
+// shops are the tools of the generated graphs. Odd ones write.
+var shops = []Tool{
+	{Name: "get_order", InputSchema: json.RawMessage(`{"type":"object","properties":{"number":{"type":"integer"},"name":{"type":"string"}},"required":["number"]}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"count":{"type":"integer"},"items":{"type":"array","items":{"type":"object","properties":{"sku":{"type":"string"}}}}}}`)},
+	{Name: "send_note", InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"number":{"type":"integer"},"kind":{"enum":["note","bill"]}},"required":["name"]}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"count":{"type":"integer"}}}`)},
+	{Name: "find_item", InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"number":{"type":"integer"}},"required":["name","number"]}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"count":{"type":"integer"}}}`)},
+	{Name: "delete_item", InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"number":{"type":"integer"}},"required":["name"]}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"count":{"type":"integer"}}}`)},
+}
+
+// generatedGraphs makes layered graphs of 1 to 50 nodes, the same ones every time.
+func generatedGraphs() []task {
+	r := rand.New(rand.NewPCG(1, 2))
+	var all []task
+	for g := range 40 {
+		t := task{ID: fmt.Sprint("gen-", g), Query: fmt.Sprintf("Work through order %d of the generated kind.", 1000+g), Tools: shops}
+		n := 1 + g*g/64 + 25*(g/39) // the last one has 50
+		for i := range n {
+			tool := shops[r.IntN(len(shops))].Name
+			arguments := map[string]any{"name": fmt.Sprintf("name %d, $%d", i, i), "number": i}
+			var needs []string
+			if i > 0 && r.IntN(4) > 0 {
+				from := fmt.Sprint("s", 1+r.IntN(i))
+				arguments["name"], needs = "$"+from+".name", append(needs, from)
+				if from = fmt.Sprint("s", 1+r.IntN(i)); r.IntN(2) == 0 {
+					arguments["number"] = "$" + from + ".count"
+					if !slices.Contains(needs, from) {
+						needs = append(needs, from)
+					}
+				}
+			}
+			raw, _ := json.Marshal(arguments)
+			t.Nodes = append(t.Nodes, node{ID: fmt.Sprint("s", i+1), Tool: "shop::" + tool, Arguments: raw, DependsOn: needs})
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// gold is the right plan of a task.
+func gold(t task) []llmtest.GoldStep {
+	var steps []llmtest.GoldStep
+	for _, n := range t.Nodes {
+		_, name, _ := strings.Cut(n.Tool, "::")
+		step := llmtest.GoldStep{ID: n.ID, Tool: name, Arguments: n.Arguments}
+		if step.Arguments == nil {
+			step.Arguments = json.RawMessage(`{}`)
+		}
+		refers := plan.References(step.Arguments, func(string) bool { return true })
+		for _, id := range n.DependsOn {
+			if !slices.Contains(refers, id) {
+				step.After = append(step.After, id)
+			}
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
 
 // mutant is a right plan with one mistake.
 type mutant struct {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
@@ -176,29 +175,14 @@ func (t *Tape) line(at results.Place) (e exchange, err error) {
 	return e, err
 }
 
-// Bytes of a request that an error shows before and after the first difference.
-const (
-	maxSame  = 60
-	maxShown = 300
-)
+// maxShown bounds what an error shows of a request, in bytes.
+const maxShown = 300
 
 // miss records that a request has no answer.
 func (t *Tape) miss(q asked, recorded int) error {
-	var err error
-	nearest, found := t.nearest(q)
-	switch {
-	case recorded > 0:
-		err = fmt.Errorf("not recorded: %s %s %s was answered %d times, and this is one more",
-			q.kind, q.to, shown(q.raw, 0), recorded)
-	case !found:
-		err = fmt.Errorf("not recorded: %s %s %s; the recording has no %s", q.kind, q.to, shown(q.raw, 0), q.kind)
-	default:
-		same := 0
-		for same < min(len(q.raw), len(nearest.Request)) && q.raw[same] == nearest.Request[same] {
-			same++
-		}
-		err = fmt.Errorf("not recorded: %s %s %s; nearest is %s of %s: %s", q.kind, q.to, shown(q.raw, same),
-			nearest.To, nearest.Scope, shown(nearest.Request, same))
+	err := fmt.Errorf("not recorded: %s %s %s", q.kind, q.to, texts.Line(string(q.raw), maxShown))
+	if recorded > 0 {
+		err = fmt.Errorf("%w was answered %d times, and this is one more", err, recorded)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,47 +190,4 @@ func (t *Tape) miss(q asked, recorded int) error {
 		t.missed[q.scope] = err
 	}
 	return err
-}
-
-// shown returns an excerpt of a request around a place.
-func shown(raw []byte, from int) string {
-	if from <= maxSame {
-		return texts.Line(string(raw), maxShown)
-	}
-	return "…" + texts.Line(string(raw[from-maxSame:]), maxShown)
-}
-
-// nearest returns the recorded request of the same kind that shares the most words, preferring the same receiver.
-func (t *Tape) nearest(q asked) (nearest exchange, found bool) {
-	sought, most := words(q.raw), -1
-	_ = t.read(func(e *exchange, _ results.Place) error { // an unreadable file has no requests
-		if e.Kind != q.kind {
-			return nil
-		}
-		common := 0
-		for w := range words(e.Request) {
-			if sought[w] {
-				common++
-			}
-		}
-		if e.To != q.to {
-			common /= 2
-		}
-		if common > most {
-			nearest, most = *e, common
-		}
-		return nil
-	})
-	return nearest, most >= 0
-}
-
-// words returns the words of a request.
-func words(raw []byte) map[string]bool {
-	found := map[string]bool{}
-	for w := range strings.FieldsFuncSeq(string(raw), func(r rune) bool {
-		return strings.ContainsRune(" \"{}[]:,\\", r)
-	}) {
-		found[w] = true
-	}
-	return found
 }

@@ -6,8 +6,7 @@
 //
 // Exchanges belong to the scope of their context ([In]). The n-th of several equal requests gets the n-th recorded
 // answer of the same scope or, if the scope was not recorded, of another. Therefore neither the order nor the
-// concurrency of requests changes an answer. A request without an answer fails, and [Tape.Done] names it and the
-// nearest recorded one.
+// concurrency of requests changes an answer. A request without an answer fails, and [Tape.Done] names it.
 //
 // Secrets of the configuration and values that look like secrets (package redact) are replaced before anything is
 // written. Requests are compared without them.

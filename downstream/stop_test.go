@@ -72,65 +72,57 @@ func zombieOfAnother(pid int) bool {
 	return fields[0] == "Z" && fields[1] != strconv.Itoa(os.Getpid())
 }
 
+// Stop leaves neither the child nor what it has started, whatever they do, and takes its time for none.
 func TestStopLeavesNoProcess(t *testing.T) {
-	t.Parallel()
-	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "1"), child("b", "1")}})
-	var pids []int
-	for _, server := range m.Servers() {
-		for _, tool := range []string{"pid", "family"} {
-			reply, err := m.Call(t.Context(), request(server, tool))
-			pid, bad := strconv.Atoi(resultText(reply))
-			if err != nil || bad != nil {
-				t.Fatalf("%s of %s: %s, %v", tool, server, resultText(reply), err)
+	for name, tc := range map[string]struct {
+		mode    string
+		script  string         // starts the child
+		signal  syscall.Signal // before Stop
+		nothing bool           // no time to stop
+	}{
+		"well-behaved":              {mode: "1"},
+		"deaf to the end of input":  {mode: "deaf"},
+		"stopped in its tracks":     {mode: "1", signal: syscall.SIGSTOP},
+		"outputs held by a process": {mode: "1", script: `setsid sleep 20 & exec "$0"`}, // which has left the group
+		"no time":                   {mode: "1", nothing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := child("a", tc.mode)
+			if tc.script != "" {
+				if _, err := exec.LookPath("setsid"); err != nil {
+					t.Skip("no setsid")
+				}
+				c.Command, c.Args = "sh", []string{"-c", tc.script, os.Args[0]}
 			}
-			pids = append(pids, pid)
-		}
+			m := start(t, downstream.Options{Servers: []downstream.ServerConfig{c}})
+			var pids []int
+			for _, tool := range []string{"pid", "family"} {
+				if tc.mode == "deaf" {
+					break
+				}
+				reply, err := m.Call(t.Context(), request("a", tool))
+				pid, bad := strconv.Atoi(resultText(reply))
+				if err != nil || bad != nil {
+					t.Fatalf("%s: %s, %v", tool, resultText(reply), err)
+				}
+				pids = append(pids, pid)
+			}
+			if tc.signal != 0 {
+				if err := syscall.Kill(pids[0], tc.signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.nothing {
+				within(t, 20*time.Second, "StopWithin", func() { m.StopWithin(0) })
+			} else {
+				within(t, 15*time.Second, "Stop", m.Stop)
+			}
+			for _, pid := range pids {
+				gone(t, pid)
+			}
+		})
 	}
-	within(t, 15*time.Second, "Stop", m.Stop)
-	for i, pid := range pids {
-		if i%2 == 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			t.Errorf("child %d is still there", pid)
-		}
-		gone(t, pid)
-	}
-}
-
-// A child that ignores the end of its input is ended by signals.
-func TestStopDeafProcess(t *testing.T) {
-	t.Parallel()
-	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "deaf")}})
-	within(t, 15*time.Second, "Stop", m.Stop)
-}
-
-// So is one that was stopped in its tracks.
-func TestStopStoppedProcess(t *testing.T) {
-	t.Parallel()
-	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}})
-	reply, err := m.Call(t.Context(), request("a", "pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, _ := strconv.Atoi(resultText(reply))
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	within(t, 15*time.Second, "Stop", m.Stop)
-	gone(t, pid)
-}
-
-// What escaped the child's process group and holds its outputs open does not hold us.
-func TestStopWithEscapedProcess(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("no setsid")
-	}
-	c := child("a", "1")
-	c.Command, c.Args = "sh", []string{"-c", `setsid sleep 20 & exec "$0"`, os.Args[0]}
-	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{c}})
-	if _, err := m.Call(t.Context(), request("a", "echo")); err != nil {
-		t.Fatal(err)
-	}
-	within(t, 15*time.Second, "Stop", m.Stop)
 }
 
 func TestStopWithoutStart(t *testing.T) {
@@ -249,23 +241,4 @@ func TestStopWithinLimit(t *testing.T) {
 		mcptest.Eventually(t, name+" is connected", func() bool { return m.Status()[name].Status == downstream.StateConnected })
 	}
 	within(t, 25*time.Second, "StopWithin", func() { m.StopWithin(2 * time.Second) }) // one by one they would take 30 s
-}
-
-// With no time at all no process is left either.
-func TestStopWithinNothing(t *testing.T) {
-	t.Parallel()
-	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{child("a", "1")}})
-	var pids []int
-	for _, tool := range []string{"pid", "family"} {
-		reply, err := m.Call(t.Context(), request("a", tool))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, _ := strconv.Atoi(resultText(reply))
-		pids = append(pids, pid)
-	}
-	within(t, 20*time.Second, "StopWithin", func() { m.StopWithin(0) })
-	for _, pid := range pids {
-		gone(t, pid)
-	}
 }

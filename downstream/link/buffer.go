@@ -12,6 +12,8 @@ import (
 const (
 	// spareSize is the minimum size of memory that is reused.
 	spareSize = 64 << 10
+	// maxSpareSize is its maximum size.
+	maxSpareSize = 16 << 20
 	// longMessage is the size from which saving memory matters more than avoiding copies.
 	longMessage = 4 << 20
 	// freeMessage is the size up to which responses are not charged: they fit into existing buffers.
@@ -97,7 +99,7 @@ func allocate(n int) []byte {
 
 // free keeps memory for reuse. No reference to it may remain.
 func free(b []byte) {
-	if cap(b) >= spareSize && cap(b) == sizeFor(cap(b)) {
+	if cap(b) >= spareSize && cap(b) <= maxSpareSize && cap(b) == sizeFor(cap(b)) {
 		pool, _ := spares.LoadOrStore(cap(b), new(sync.Pool))
 		pool.(*sync.Pool).Put(&b)
 	}

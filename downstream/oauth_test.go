@@ -53,6 +53,7 @@ func logIn(t *testing.T, opts downstream.Options) {
 
 // A server whose token is missing, or ends for good, is unauthorized until somebody logs in; no restart is needed.
 func TestOAuth(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{downstream.TransportHTTP, downstream.TransportSSE} {
 		t.Run(kind, func(t *testing.T) {
 			o := &mcptest.OAuth{}

@@ -131,6 +131,7 @@ func TestModernServerOfOthers(t *testing.T) {
 
 // A server of the official SDK that speaks 2026-07-28 alone announces changes of its lists, over HTTP and a stream.
 func TestModernServerOfOthersAnnounces(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{downstream.TransportHTTP, downstream.TransportStdio} {
 		t.Run(kind, func(t *testing.T) {
 			options := &mcp.ServerOptions{

@@ -274,10 +274,11 @@ func TestUnknownServer(t *testing.T) {
 
 // Calls of clients that never introduced themselves share the router's own session, however many come at once.
 func TestClientsThatHaveNotEntered(t *testing.T) {
+	t.Parallel()
 	w := serveHTTP(t, newServer())
 	m := start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
 	var wg sync.WaitGroup
-	for i := range 1000 {
+	for i := range 200 {
 		wg.Go(func() {
 			attempts := 0
 			r := request("a", "echo")
@@ -292,6 +293,7 @@ func TestClientsThatHaveNotEntered(t *testing.T) {
 
 // A connection that is being made for a client ends when the client leaves: nobody waits for it any more.
 func TestLeavingEndsConnecting(t *testing.T) {
+	t.Parallel()
 	w := serveHTTP(t, newServer())
 	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
 	defer m.Stop()

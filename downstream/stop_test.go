@@ -138,6 +138,7 @@ func TestStopWithoutStart(t *testing.T) {
 }
 
 func TestStopWhileConnecting(t *testing.T) {
+	t.Parallel()
 	hanging := serveHTTP(t, newServer())
 	hanging.answers = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	o := pipes([]string{"a"}, newServer())
@@ -224,6 +225,7 @@ func TestStopUnderLoad(t *testing.T) {
 
 // Servers that do not answer to DELETE share what time there is.
 func TestStopWithinLimit(t *testing.T) {
+	t.Parallel()
 	o := downstream.Options{}
 	for i := range 15 {
 		w := serveHTTP(t, newServer())

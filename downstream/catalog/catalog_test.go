@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 // list reads a list of valid tools.
@@ -84,4 +86,44 @@ func TestBuild_Speed(t *testing.T) {
 		t.Errorf("20,000 tools took %v, want at most 200ms", best)
 	}
 	t.Logf("20,000 tools took %v", best)
+}
+
+// The tools of a missing server are not listed but found by each of their names, so that a call of one connects anew.
+// A name of one that is listed, or of one whose server is named, comes first.
+func TestLookup_MissingServer(t *testing.T) {
+	c := Build(nil, Options{NameLimit: 46}, []Source{{Server: "a"}, {Server: "b", List: list("b", "echo", "a.x", "a__x")}, {Server: "c"}},
+		[]Missing{{Server: "a", Last: list("a", "echo", "x", "a__x", "get.it", "both")}, {Server: "c", Last: list("c", "both")}})
+	for tool := range c.See(nil) {
+		if tool.Server != "b" {
+			t.Errorf("got %s of %s listed", tool.Name, tool.Server)
+		}
+	}
+	onlyA := func(server, _ string) bool { return server == "a" }
+	nobody := func(string, string) bool { return false }
+	for _, row := range []struct {
+		name    string
+		visible Visible
+		want    string // server/tool, or the reason
+	}{
+		{"echo", nil, "b/echo"}, {"a__echo", nil, "a/echo"}, {"a:echo", nil, "a/echo"}, {"a.echo", nil, "a/echo"},
+		{"a__x", nil, "a/x"}, {"a.x", nil, "a/x"}, {"a:x", nil, "a/x"}, {"x", nil, "a/x"}, {"a__a__x", nil, "a/a__x"},
+		{"get.it", nil, "a/get.it"}, {Alias("a", "get.it", 46), nil, "a/get.it"},
+		{"both", nil, reason.AmbiguousTool}, {"c__both", nil, "c/both"},
+		{"echo", onlyA, "a/echo"}, {"both", onlyA, "a/both"}, {"c__both", onlyA, reason.UnknownTool},
+		{"x", nobody, reason.UnknownTool}, {"a__echo", nobody, reason.UnknownTool},
+	} {
+		found, err := c.Lookup(row.name, row.visible)
+		got := ""
+		if err != nil {
+			got = err.Reason
+		} else {
+			got = found.Server + "/" + found.Tool.Tool
+			if again, err := c.Lookup(found.Name, nil); err != nil || again != found {
+				t.Errorf("%s: its name %s is found as %v, %v", row.name, found.Name, again, err)
+			}
+		}
+		if got != row.want {
+			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
+		}
+	}
 }

@@ -233,8 +233,8 @@ func TestLastWords(t *testing.T) {
 	for script, want := range map[string]string{
 		`echo "cannot find the license" >&2; exit 3`: "the process ended with exit status 3: cannot find the license",
 		`kill -9 $$`: "signal: killed",
-		`i=0; while [ $i -lt 20000 ]; do echo "flood $i" >&2; i=$((i+1)); done; exit 1`: "flood 19999",
-		`head -c 300000 /dev/zero | tr '\0' x >&2; exit 1`:                              "xxxx",
+		`i=0; while [ $i -lt 8000 ]; do echo "flood $i" >&2; i=$((i+1)); done; exit 1`: "flood 7999",
+		`head -c 300000 /dev/zero | tr '\0' x >&2; exit 1`:                             "xxxx",
 	} {
 		if f := connectFails(t, link.Target{Command: []string{"sh", "-c", script}}); f.Reason != reason.Disconnected || !strings.Contains(f.Message, want) || len(f.Message) > 5000 {
 			t.Errorf("%s: got %.200s, want %q", script, f.Message, want)
@@ -244,6 +244,7 @@ func TestLastWords(t *testing.T) {
 
 // The headers of each request are those that were configured and those of the protocol.
 func TestHeaders(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	seen := map[string]http.Header{}
 	fine := newScript().http()
@@ -302,15 +303,16 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A thousand calls at once on each transport: each gets its own answer.
+// Hundreds of calls at once on each transport: each gets its own answer.
 func TestManyCalls(t *testing.T) {
+	t.Parallel()
 	for name, dial := range targets(t) {
 		t.Run(name, func(t *testing.T) {
 			target, _ := dial()
 			s := connect(t, target, &listener{}, 1<<20)
 			var wg sync.WaitGroup
 			var wrong atomic.Int64
-			for i := range 1000 {
+			for i := range 300 {
 				wg.Go(func() {
 					params := fmt.Sprintf(`{"name":"echo","n":%d}`, i)
 					if got, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(params)}); err != nil || string(got.Result) != params {
@@ -365,6 +367,7 @@ func TestSSEStatus(t *testing.T) {
 }
 
 func TestHandshake(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]string{
 		"refused":          `"error":{"code":-32602,"message":"not you"}`,
 		"refused, silence": `"error":{"code":-32602,"message":"not you"}`,
@@ -387,23 +390,26 @@ func TestHandshake(t *testing.T) {
 			})
 		})
 	}
-	t.Run("silence", func(t *testing.T) {
-		hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body)
-			<-r.Context().Done()
-		}))
-		defer hanging.Close()
-		for _, target := range []link.Target{{URL: hanging.URL}, {URL: hanging.URL, SSE: true}, {Command: []string{"sleep", "20"}}} {
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	for name, target := range map[string]link.Target{
+		"HTTP": {URL: hanging.URL}, "HTTP+SSE": {URL: hanging.URL, SSE: true}, "process": {Command: []string{"sleep", "20"}},
+	} {
+		t.Run("silence over "+name, func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it is too late"))
+			defer cancel()
 			began := time.Now()
 			_, err := tryConnect(ctx, t, target, &listener{}, 1000, io.Discard)
-			cancel()
 			if f := failure(err); f.Reason != reason.Timeout || !strings.Contains(f.Message, "it is too late") {
 				t.Errorf("got %v, want a timeout", err)
 			}
 			if took := time.Since(began); took > 15*time.Second {
 				t.Errorf("it took %v", took)
 			}
-		}
-	})
+		})
+	}
 }

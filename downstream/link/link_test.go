@@ -203,10 +203,13 @@ func tryConnect(
 ) (*link.Session, error) {
 	transport := http1.New(&http.Transport{})
 	t.Cleanup(transport.CloseIdleConnections)
+	logger := slog.New(slog.DiscardHandler)
+	if log != io.Discard {
+		logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	s, err := link.Connect(ctx, link.Options{
 		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`),
-		Handler: h, MaxMessage: max, HTTP: transport,
-		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Handler: h, MaxMessage: max, HTTP: transport, Logger: logger,
 	})
 	if err == nil {
 		t.Cleanup(s.Close)
@@ -366,8 +369,10 @@ func TestTransports(t *testing.T) {
 
 // An answer that its caller has no room for fails the call alone; one that is too large fails it, too.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	for name, dial := range targets(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			target, _ := dial()
 			s := connect(t, target, &listener{}, 1<<20)
 			var asked atomic.Int64

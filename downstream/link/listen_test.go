@@ -15,6 +15,7 @@ import (
 // A session watches the lists that the server accepts in subscriptions/listen, and no others. The request is no call in
 // flight, and its stream is not resumed, but opened again.
 func TestListen(t *testing.T) {
+	t.Parallel()
 	ended := make(chan struct{}, 16)
 	cut := make(chan struct{})
 	srv := answering(t, func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) bool {

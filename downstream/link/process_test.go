@@ -67,6 +67,7 @@ func TestChildProcess(t *testing.T) {
 // A child that does not end is killed when the time to close its session is up, even if it was already being
 // ended more politely because it had closed its output.
 func TestCloseWithinHurries(t *testing.T) {
+	t.Parallel()
 	target := link.Target{Command: []string{os.Args[0]}, Env: map[string]redact.Secret{"LINK_TEST_CHILD": "stubborn"}}
 	fastest := time.Hour
 	for range 3 { // a busy machine is not slow three times

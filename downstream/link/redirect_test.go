@@ -48,6 +48,7 @@ func TestRedirectWithinOrigin(t *testing.T) {
 
 // A redirect to another origin would give the secrets in the headers away. One that leads to itself has no end.
 func TestRedirectNotFollowed(t *testing.T) {
+	t.Parallel()
 	var foreign atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { foreign.Add(1) }))
 	t.Cleanup(other.Close)

@@ -429,16 +429,6 @@ func TestLeftToNetHTTP(t *testing.T) {
 		defer c.CloseIdleConnections()
 		wantRead(t, c, request(t.Context(), http.MethodPost, "http://elsewhere.invalid/mcp", "{}"), "200 http://elsewhere.invalid/mcp")
 	})
-	t.Run("a long body, answered before it is read", func(t *testing.T) {
-		address := raw(t, func(_ int64, c net.Conn, r *bufio.Reader) {
-			if _, err := http.ReadRequest(r); err == nil { // its header
-				_, _ = io.WriteString(c, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno")
-				_, _ = io.Copy(io.Discard, c)
-			}
-		})
-		c := newClient(t, nil)
-		wantRead(t, c, request(t.Context(), http.MethodPost, address, strings.Repeat("x", 50<<20)), "413 no")
-	})
 	t.Run("a body of unknown length", func(t *testing.T) {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 		defer srv.Close()
@@ -448,15 +438,8 @@ func TestLeftToNetHTTP(t *testing.T) {
 		req.Body, req.GetBody, req.ContentLength = io.NopCloser(bytes.NewBufferString("{}")), nil, -1
 		wantRead(t, c, req, "200 {}")
 	})
-	t.Run("headers that are none", func(t *testing.T) {
+	t.Run("URLs that are none", func(t *testing.T) {
 		c := newClient(t, nil)
-		for _, header := range []http.Header{{"A": {"b", "c\r\nD: e"}}, {"A\nB": {"c"}}, {"A": {"\x00"}}} {
-			req := request(t.Context(), http.MethodPost, "http://127.0.0.1:1", "{}")
-			req.Header = header
-			if _, err := c.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "invalid header") {
-				t.Errorf("%v: got %v, want that the header is invalid", header, err)
-			}
-		}
 		for _, address := range []string{"ftp://127.0.0.1", "http:///mcp", ""} {
 			if _, err := c.RoundTrip(request(t.Context(), http.MethodPost, address, "{}")); err == nil {
 				t.Errorf("%q: got no error", address)

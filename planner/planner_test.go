@@ -202,25 +202,6 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestRepairShowsTheErrors: the model sees its plan and what is wrong with it, word for word.
-func TestRepairShowsTheErrors(t *testing.T) {
-	f := connect(t, nil)
-	f.Answer(llmtest.Reply{Text: `[{"tool":"send","arguments":{}},{"tool":"web_search","arguments":{}}]`}, llmtest.Reply{Text: searchPlan})
-	if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "tell me the news", Tools: tools()}); err != nil {
-		t.Fatal(err)
-	}
-	r := f.Requests()[1]
-	last := r.Users[len(r.Users)-1]
-	for _, want := range []string{"step s1: ambiguous_tool: ", "mail.send, chat.send", "step s2: invalid_arguments: ", "query", "tell me the news"} {
-		if !strings.Contains(last, want) {
-			t.Errorf("got repair turn %q, want %q in it", last, want)
-		}
-	}
-	if !strings.Contains(r.Text, `[{"tool":"send"`) {
-		t.Errorf("got %q, want the model's own plan in it", r.Text)
-	}
-}
-
 func TestNoModel(t *testing.T) {
 	p := planner.New(planner.Options{Fallback: rules{}})
 	got, err := p.Plan(t.Context(), planner.Request{Query: "news", Tools: tools(), Round: 2, MaxRounds: 2})

@@ -79,61 +79,25 @@ func outcome(o plan.Outcome, limit int) string {
 // planSchema is the schema of a plan. It names no tools and is the same for every question, because endpoints compile a
 // strict schema when they first see it. Strict modes do not support open objects, so arguments are then a JSON string;
 // plan.Parse reads both forms.
-var planSchema = newPlanSchema()
+var planSchema = &llm.Schema{
+	Name: "plan",
+	Strict: schemaOfPlan(`{"type":"string","description":"the arguments as a JSON object, written as a string"}`,
+		`"required":["id","tool","arguments","after","each","when","pick"],"additionalProperties":false`,
+		`"required":["steps","more","unmet"],"additionalProperties":false`),
+	Loose: schemaOfPlan(`{"type":"object"}`, `"required":["id","tool","arguments"]`, `"required":["steps"]`),
+}
 
-func newPlanSchema() *llm.Schema {
-	text := object{"type": "string"}
-	optional := object{"type": []string{"string", "null"}}
-	step := func(arguments object) object {
-		return object{"type": "object", "properties": members{
-			{"id", text},
-			{"tool", text},
-			{"arguments", arguments},
-			{"after", object{"type": "array", "items": text}},
-			{"each", optional},
-			{"when", optional},
-			{"pick", optional},
-		}}
-	}
-	whole := func(step object) object {
-		return object{"type": "object", "properties": members{
-			{"steps", object{"type": "array", "items": step}},
-			{"more", object{"type": "boolean"}},
-			{"unmet", object{"type": "array", "items": text}},
-		}}
-	}
-	closed := step(object{"type": "string", "description": "the arguments as a JSON object, written as a string"})
-	closed["required"], closed["additionalProperties"] = []string{"id", "tool", "arguments", "after", "each", "when",
-		"pick"}, false
-	strict := whole(closed)
-	strict["required"], strict["additionalProperties"] = []string{"steps", "more", "unmet"}, false
-	open := step(object{"type": "object"})
-	open["required"] = []string{"id", "tool", "arguments"}
-	loose := whole(open)
-	loose["required"] = []string{"steps"}
-	return &llm.Schema{Name: "plan", Strict: toJSON(strict), Loose: toJSON(loose)}
+// schemaOfPlan returns the schema of a plan with further keywords for steps and for the whole. Models write members in
+// the order of the schema.
+func schemaOfPlan(arguments, ofSteps, ofWhole string) json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{"steps":{"type":"array","items":{"type":"object","properties":{` +
+		`"id":{"type":"string"},"tool":{"type":"string"},"arguments":` + arguments + `,` +
+		`"after":{"type":"array","items":{"type":"string"}},"each":{"type":["string","null"]},` +
+		`"when":{"type":["string","null"]},"pick":{"type":["string","null"]}},` + ofSteps + `}},` +
+		`"more":{"type":"boolean"},"unmet":{"type":"array","items":{"type":"string"}}},` + ofWhole + `}`)
 }
 
 type object = map[string]any
-
-// members is an ordered JSON object, because models write members in the order of the schema.
-type members []struct {
-	name  string
-	value any
-}
-
-// MarshalJSON implements json.Marshaler.
-func (m members) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, member := range m {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(out, toJSON(member.name)...), ':')
-		out = append(out, toJSON(member.value)...)
-	}
-	return append(out, '}'), nil
-}
 
 // toJSON encodes strings, lists and objects, which cannot fail.
 func toJSON(v any) json.RawMessage {

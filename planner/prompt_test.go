@@ -37,33 +37,6 @@ func read(t *testing.T, r llmtest.Request) (b body) {
 	return b
 }
 
-// TestConstantPrompt: whatever is asked of whichever tools, the system prompt and the schema of the response stay as
-// they are.
-func TestConstantPrompt(t *testing.T) {
-	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "calculate", Server: "math", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}}
-	f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.ToolTokens = 150 })
-	f.Answer(llmtest.Reply{Text: `[]`})
-	for _, req := range []planner.Request{
-		{Query: "web_search", Tools: tools()},
-		{Query: "web_search and calculate", Tools: tools()[:2], CanAsk: true},
-		{Query: "And then?", Tools: tools(), Round: 2, Outcomes: done, Replan: true, Context: []llm.Message{{Role: "user", Content: "Hi"}}},
-		{Query: "And then?", Tools: tools()[1:], Round: 2, MaxRounds: 5, Outcomes: done},
-	} {
-		if _, err := f.planner.Plan(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first := read(t, f.Requests()[0])
-	if first.Messages[0].Role != "system" || len(first.ResponseFormat) == 0 {
-		t.Fatalf("got no system prompt or no schema: %+v", first)
-	}
-	for i, r := range f.Requests() {
-		if b := read(t, r); b.Messages[0] != first.Messages[0] || string(b.ResponseFormat) != string(first.ResponseFormat) {
-			t.Errorf("request %d: got another system prompt or schema:\n%s\n%s", i+1, b.Messages[0].Content, b.ResponseFormat)
-		}
-	}
-}
-
 // TestExampleIsAPlan: the example that the model is shown would run.
 func TestExampleIsAPlan(t *testing.T) {
 	f := connect(t, nil)

@@ -29,19 +29,13 @@ type connection struct {
 	out     io.Writer
 
 	mu    sync.Mutex
-	calls map[string]*call // by jsonrpc.ID.Key
-}
-
-// call is a tool call that runs.
-type call struct {
-	cancel    context.CancelFunc
-	cancelled bool // under connection.mu: the client no longer wants an answer
+	calls map[string]context.CancelFunc // of tool calls that run, by jsonrpc.ID.Key
 }
 
 func serve(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	c := &connection{server: s, fail: fail, out: out, calls: map[string]*call{}}
+	c := &connection{server: s, fail: fail, out: out, calls: map[string]context.CancelFunc{}}
 	if closer, ok := in.(io.Closer); ok {
 		stop := context.AfterFunc(ctx, func() { _ = closer.Close() })
 		defer stop()
@@ -84,28 +78,19 @@ func (c *connection) read(ctx context.Context, line []byte, running *sync.WaitGr
 
 func (c *connection) start(ctx context.Context, m jsonrpc.Message, running *sync.WaitGroup, slots chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
-	this, key := &call{cancel: cancel}, m.ID.Key()
+	key := m.ID.Key()
 	c.mu.Lock()
-	_, taken := c.calls[key]
-	if !taken {
-		c.calls[key] = this
-	}
+	c.calls[key] = cancel
 	c.mu.Unlock()
-	if taken {
-		cancel()
-		c.refuse(m.ID, jsonrpc.CodeInvalidRequest, "A request with this id is still running")
-		return
-	}
 	slots <- struct{}{}
 	running.Go(func() {
 		defer func() { <-slots }()
 		defer cancel()
-		reply := c.server.HandleMessage(c.withProgress(ctx, this, jsonrpc.Get(m.Params, "_meta", "progressToken")), m.Raw)
+		reply := c.server.HandleMessage(c.withProgress(ctx, jsonrpc.Get(m.Params, "_meta", "progressToken")), m.Raw)
 		c.mu.Lock()
 		delete(c.calls, key)
-		wanted := !this.cancelled
 		c.mu.Unlock()
-		if wanted {
+		if ctx.Err() == nil { // else the client no longer wants an answer
 			c.answer(m.ID, reply)
 		}
 	})
@@ -114,9 +99,8 @@ func (c *connection) start(ctx context.Context, m jsonrpc.Message, running *sync
 func (c *connection) cancelCall(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if this := c.calls[id.Key()]; this != nil {
-		this.cancelled = true
-		this.cancel()
+	if cancel := c.calls[id.Key()]; cancel != nil {
+		cancel()
 	}
 }
 
@@ -124,26 +108,16 @@ func (c *connection) cancelCall(id jsonrpc.ID) {
 func (c *connection) answer(id jsonrpc.ID, reply mcp.JSONRPCMessage) {
 	switch reply := reply.(type) {
 	case mcp.JSONRPCResponse:
-		result, err := json.Marshal(reply.Result)
-		if err != nil {
-			c.fail(fmt.Errorf("encoding a result: %w", err))
-			return
-		}
-		c.write(jsonrpc.Result(id, result))
+		c.write(jsonrpc.Result(id, marshal(reply.Result)))
 	case mcp.JSONRPCError:
-		failure, err := json.Marshal(reply.Error)
-		if err != nil {
-			c.fail(fmt.Errorf("encoding an error: %w", err))
-			return
-		}
-		c.write(jsonrpc.RawError(id, failure))
-	default:
-		c.refuse(id, jsonrpc.CodeInternal, "The request has no answer")
+		c.write(jsonrpc.RawError(id, marshal(reply.Error)))
 	}
 }
 
-func (c *connection) refuse(id jsonrpc.ID, code int, text string) {
-	c.write(jsonrpc.ErrorResponse(id, &jsonrpc.Error{Code: code, Message: text}))
+// marshal encodes what the servers send, which cannot fail.
+func marshal(v any) []byte {
+	raw, _ := json.Marshal(v)
+	return raw
 }
 
 // write sends one message and ends the connection if that fails.
@@ -161,25 +135,16 @@ type reporter func(done, total float64, message string)
 
 // withProgress adds a reporter to the context of a call's handler. The handler's goroutine writes the reports, so that
 // they precede the result. Without a progress token nothing is sent.
-func (c *connection) withProgress(ctx context.Context, this *call, token json.RawMessage) context.Context {
+func (c *connection) withProgress(ctx context.Context, token json.RawMessage) context.Context {
 	if !jsonrpc.ValidID(token) {
 		return ctx
 	}
 	return context.WithValue(ctx, progressKey{}, reporter(func(done, total float64, message string) {
-		c.mu.Lock()
-		wanted := !this.cancelled
-		c.mu.Unlock()
-		if !wanted {
-			return
+		if ctx.Err() == nil {
+			c.write(jsonrpc.Notification("notifications/progress", marshal(map[string]any{
+				"progressToken": token, "progress": done, "total": total, "message": message,
+			})))
 		}
-		params, err := json.Marshal(map[string]any{
-			"progressToken": token, "progress": done, "total": total, "message": message,
-		})
-		if err != nil {
-			c.fail(fmt.Errorf("encoding progress: %w", err))
-			return
-		}
-		c.write(jsonrpc.Notification("notifications/progress", params))
 	}))
 }
 

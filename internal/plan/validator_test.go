@@ -282,14 +282,3 @@ func FuzzValidate(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkValidate(b *testing.B) {
-	v := plan.NewValidator()
-	schema := json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1},"tags":{"type":"array","items":{"type":"string"}}},"required":["query"],"additionalProperties":false}`)
-	arguments := json.RawMessage(`{"query":"latest AI news","limit":5,"tags":["a","b","c"]}`)
-	for b.Loop() {
-		if err := v.Validate(schema, arguments); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

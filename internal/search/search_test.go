@@ -3,7 +3,6 @@ package search
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -126,66 +125,6 @@ func TestUpdateReplacesOneServer(t *testing.T) {
 	}
 	if x.Len() != 3 {
 		t.Errorf("got %d tools, want 3", x.Len())
-	}
-}
-
-// madeUp returns a tool of a server with words that tools share.
-func madeUp(r *rand.Rand, server string, nth int) Tool {
-	words := strings.Fields("get list send create file report weather email invoice customer ticket forecast city archive message user team price currency flight hotel")
-	pick := func(n int) string {
-		var out []string
-		for range n {
-			out = append(out, words[r.IntN(len(words))])
-		}
-		return strings.Join(out, " ")
-	}
-	return tool(server, fmt.Sprintf("%s_%d", strings.ReplaceAll(pick(2), " ", "_"), nth), pick(6), fmt.Sprintf(`{"properties":{%q:{"description":%q}}}`, pick(1), pick(3)))
-}
-
-// An index that follows changes finds the same tools with the same scores as one that is made of what is there, after
-// any changes.
-func TestUpdatesEqualARebuild(t *testing.T) {
-	for seed := range uint64(4) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		x := New()
-		now := map[string][]Tool{}
-		for change := range 400 {
-			server := fmt.Sprintf("server%d", r.IntN(12))
-			tools := append([]Tool(nil), now[server]...)
-			switch kind := r.IntN(10); {
-			case kind == 0:
-				tools = nil
-			case kind < 4 && len(tools) > 0: // one is replaced, another dropped
-				tools[r.IntN(len(tools))] = madeUp(r, server, change)
-				tools = tools[:len(tools)-r.IntN(2)]
-			case kind < 6 && len(tools) > 0: // another description under the same name
-				tools[0].Description += " report"
-			default:
-				for i := range r.IntN(20) {
-					tools = append(tools, madeUp(r, server, change*100+i))
-				}
-			}
-			now[server] = tools
-			x.Update(server, tools)
-			if change%25 != 24 {
-				continue
-			}
-			fresh := New()
-			for name, list := range now {
-				fresh.Update(name, list)
-			}
-			if x.Len() != fresh.Len() {
-				t.Fatalf("seed %d, change %d: got %d tools, want %d", seed, change, x.Len(), fresh.Len())
-			}
-			for _, query := range []string{"weather in a city", "send the invoice to a customer and create a ticket", "price of flights and hotels, then email the report", "nothing"} {
-				for _, opts := range []SearchOptions{{}, {Limit: 40, Allow: func(server, name string) bool { return len(server)+len(name)%3 > 8 }}} {
-					got, want := x.Search(query, opts), fresh.Search(query, opts)
-					if !slices.EqualFunc(got, want, func(a, b Hit) bool { return a.ID == b.ID && a.Score == b.Score && slices.Equal(a.Terms, b.Terms) }) {
-						t.Fatalf("seed %d, change %d, %q: got %v, want %v", seed, change, query, got, want)
-					}
-				}
-			}
-		}
 	}
 }
 
@@ -326,18 +265,4 @@ func FuzzSearch(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkSearch(b *testing.B) {
-	x, r := New(), rand.New(rand.NewPCG(1, 1))
-	for s := range 1400 {
-		var tools []Tool
-		for i := range 9 {
-			tools = append(tools, madeUp(r, fmt.Sprint("server", s), i))
-		}
-		x.Update(fmt.Sprint("server", s), tools)
-	}
-	for b.Loop() {
-		x.Search("Find the stock price of the team's player, then the weather forecast for the city and the commit of the branch", SearchOptions{})
-	}
 }

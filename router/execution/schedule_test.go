@@ -369,27 +369,6 @@ func TestProgressConcurrently(t *testing.T) {
 	}
 }
 
-func BenchmarkExecute(b *testing.B) {
-	for name, text := range map[string]func(int) string{
-		"independent": func(int) string { return `{"tool":"t","arguments":{"q":"x"}}` },
-		"chain":       func(i int) string { return fmt.Sprintf(`{"tool":"t","arguments":{"q":"$s%d.q"}}`, i) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			const n = 100
-			steps := []string{`{"tool":"t","arguments":{"q":"x"}}`}
-			for i := range n - 1 {
-				steps = append(steps, text(i+1))
-			}
-			p := planOf(b, `{"steps":[`+strings.Join(steps, ",")+"]}")
-			b.ReportAllocs()
-			for b.Loop() {
-				serve(echo).run(b.Context(), p, runs{})
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/step")
-		})
-	}
-}
-
 func TestFraction(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, row := range []struct{ progress, total, want float64 }{

@@ -32,18 +32,18 @@ type Profile struct {
 	opts   ProfileOptions
 	mcp    *server.MCPServer
 
-	exposed    *lru.Cache[string, []string] // session to the tools found by its last search
-	loose      *lru.Cache[string, []string] // the same for callers without sessions
-	searchTool []byte                       // the raw definition of search_available_tools
-	parameters parameters
+	exposed     *lru.Cache[string, []string] // session to the tools found by its last search
+	sessionless *lru.Cache[string, []string] // the same for callers without sessions
+	searchTool  []byte                       // the raw definition of search_available_tools
+	parameters  parameters
 }
 
 // NewProfile returns a Profile. The error names the invalid option.
 func NewProfile(opts ProfileOptions) (*Profile, error) {
 	p := &Profile{
 		router: opts.Router, opts: opts, parameters: parameters{},
-		exposed: lru.New[string, []string](maxExposed, maxExposedBytes),
-		loose:   lru.New[string, []string](maxLoose, maxExposedBytes),
+		exposed:     lru.New[string, []string](maxExposed, maxExposedBytes),
+		sessionless: lru.New[string, []string](maxSessionless, maxExposedBytes),
 	}
 	p.mcp = server.NewMCPServer(Name, opts.Router.opts.Version, server.WithToolCapabilities(p.offers(ToolSearchTools)),
 		server.WithInstructions(instructions(opts.Tools.Tools)))

@@ -106,10 +106,10 @@ func (p *Profile) dryRun(ctx context.Context, x *edge.Exchange, server, tool str
 		Fail(x, err)
 		return
 	}
-	said := map[string]any{"tool": tool, "server": server, "arguments": json.RawMessage(arguments),
+	described := map[string]any{"tool": tool, "server": server, "arguments": json.RawMessage(arguments),
 		"valid": problem == nil}
 	if problem != nil {
-		said["error"] = problem.Message
+		described["error"] = problem.Message
 	}
-	x.Reply(result(encode(said, "  "), said))
+	x.Reply(result(encode(described, "  "), described))
 }

@@ -20,7 +20,7 @@ const (
 	// Found tools are kept until the session ends. Beyond these limits, and for callers without sessions, the least
 	// recently used entry is evicted.
 	maxExposed      = 20_000   // sessions
-	maxLoose        = 1000     // callers without sessions
+	maxSessionless  = 1000     // callers without sessions
 	maxExposedBytes = 32 << 20 // total length of names, for each of the two
 )
 
@@ -100,7 +100,7 @@ func (p *Profile) Exposed(x *edge.Exchange) []string {
 // exposures returns the cache that holds the caller's found tools.
 func (p *Profile) exposures(x *edge.Exchange) *lru.Cache[string, []string] {
 	if x.Session == "" {
-		return p.loose
+		return p.sessionless
 	}
 	return p.exposed
 }

@@ -40,7 +40,7 @@ type Client struct {
 	breaker  *Breaker
 
 	mu      sync.Mutex
-	learned map[shape]learned // parameters that the endpoint is known to accept
+	learned map[requestKind]learned // parameters that the endpoint is known to accept
 	status  Status
 }
 
@@ -56,7 +56,7 @@ func New(cfg Config, opts Options) *Client {
 		cfg: cfg, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
 		endpoint: newEndpoint(cfg.API, cfg.BaseURL, cfg.APIKey, opts.HTTPClient),
 		delay:    cmp.Or(max(opts.RetryDelay, 0), time.Second), breaker: opts.Breaker,
-		learned: map[shape]learned{}, status: Status{Model: cfg.Model, State: StateUnknown},
+		learned: map[requestKind]learned{}, status: Status{Model: cfg.Model, State: StateUnknown},
 	}
 	c.endpoint.add(cfg.Headers)
 	for _, value := range cfg.Extra {
@@ -129,7 +129,7 @@ func (c *Client) retry(ctx context.Context, req Request, usage *Usage) (*answer,
 
 // attempt sends the request once; it sends it again only if the endpoint refuses parameters.
 func (c *Client) attempt(ctx context.Context, req Request, usage *Usage) (*answer, error) {
-	asked := shape{form: req.Schema != nil, tools: len(req.Tools) > 0}
+	asked := requestKind{form: req.Schema != nil, tools: len(req.Tools) > 0}
 	d := c.known(asked)
 	for fewer := false; ; {
 		usage.Calls++

@@ -38,8 +38,8 @@ type dialect struct {
 	without [parameters]bool
 }
 
-// shape is the shape of a request. An endpoint may refuse a parameter for one shape and accept it for another.
-type shape struct{ form, tools bool }
+// requestKind is the kind of a request. An endpoint may refuse a parameter for one kind and accept it for another.
+type requestKind struct{ form, tools bool }
 
 // askAgain is how long a Client remembers a dialect that worked. Then it tries all parameters again, because
 // endpoints are updated and a refusal may have had another cause.
@@ -51,21 +51,21 @@ type learned struct {
 	until   time.Time
 }
 
-// known returns the dialect for a shape.
-func (c *Client) known(s shape) dialect {
+// known returns the dialect for a kind of request.
+func (c *Client) known(k requestKind) dialect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l, ok := c.learned[s]; ok && time.Now().Before(l.until) {
+	if l, ok := c.learned[k]; ok && time.Now().Before(l.until) {
 		return l.dialect
 	}
 	return c.start()
 }
 
-// learn remembers the dialect that worked for a shape after the endpoint has refused another.
-func (c *Client) learn(s shape, d dialect) {
+// learn remembers the dialect that worked for a kind of request after the endpoint has refused another.
+func (c *Client) learn(k requestKind, d dialect) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.learned[s] = learned{d, time.Now().Add(askAgain)}
+	c.learned[k] = learned{d, time.Now().Add(askAgain)}
 }
 
 // start returns the dialect with all parameters.
@@ -108,7 +108,7 @@ var otherCause = []string{"context_length", "context length", "context size", "c
 
 // drop returns the parameter to leave out after a refusal. The message of the endpoint decides which. If it is about
 // one tool, only the schemas of tools go. It reports false if the refusal has another cause or no parameter is left.
-func (d dialect) drop(refusal *Error, asked shape) (parameter, bool) {
+func (d dialect) drop(refusal *Error, asked requestKind) (parameter, bool) {
 	if refusal.Kind != Refused || refusal.Status != 400 && refusal.Status != 422 {
 		return 0, false
 	}
@@ -134,7 +134,7 @@ func (d dialect) drop(refusal *Error, asked shape) (parameter, bool) {
 }
 
 // has reports whether a request has a parameter.
-func (d dialect) has(p parameter, asked shape) bool {
+func (d dialect) has(p parameter, asked requestKind) bool {
 	switch p {
 	case paramUsage:
 		return !d.without[paramUsage] && !d.without[paramStreaming]

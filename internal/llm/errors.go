@@ -99,49 +99,49 @@ func (e *Error) finish(model string, secrets []string) {
 	e.Message = texts.Line(e.Message, maxMessage)
 }
 
-// complaint is an endpoint's error object.
-type complaint struct {
+// errorObject is an endpoint's error object.
+type errorObject struct {
 	Message string
 	Code    string
 	Type    string
 	Param   string
 }
 
-// readComplaint finds the error in a JSON body or frame: {"error":{…}}, {"error":"…"}, [{"error":{…}}],
+// readErrorObject finds the error in a JSON body or frame: {"error":{…}}, {"error":"…"}, [{"error":{…}}],
 // {"message":…} of older vLLM, {"detail":…}, or {"type":"error",…} of the Responses API. It reports false if there is
 // none.
-func readComplaint(data []byte) (complaint, bool) {
+func readErrorObject(data []byte) (errorObject, bool) {
 	data = trimJSON(data)
 	if len(data) > 0 && data[0] == '[' {
 		var list []json.RawMessage
 		if json.Unmarshal(data, &list) != nil || len(list) == 0 {
-			return complaint{}, false
+			return errorObject{}, false
 		}
-		return readComplaint(list[0])
+		return readErrorObject(list[0])
 	}
 	var outer, inner map[string]json.RawMessage
 	if json.Unmarshal(data, &outer) != nil {
-		return complaint{}, false
+		return errorObject{}, false
 	}
 	switch reported := outer["error"]; {
 	case len(reported) > 0 && string(reported) != "null":
 		if json.Unmarshal(reported, &inner) != nil {
-			return complaint{Message: plainText(reported)}, true
+			return errorObject{Message: plainText(reported)}, true
 		}
-		return complaintOf(inner), true
+		return errorObjectOf(inner), true
 	case plainText(outer["type"]) == "error", plainText(outer["object"]) == "error":
-		return complaintOf(outer), true
+		return errorObjectOf(outer), true
 	case outer["detail"] != nil:
-		return complaint{Message: plainText(outer["detail"])}, true
+		return errorObject{Message: plainText(outer["detail"])}, true
 	case outer["message"] != nil:
-		return complaintOf(outer), true
+		return errorObjectOf(outer), true
 	}
-	return complaint{}, false
+	return errorObject{}, false
 }
 
-func complaintOf(members map[string]json.RawMessage) complaint {
+func errorObjectOf(members map[string]json.RawMessage) errorObject {
 	text := func(name string) string { return plainText(members[name]) }
-	return complaint{text("message"), text("code"), text("type"), text("param")}
+	return errorObject{text("message"), text("code"), text("type"), text("param")}
 }
 
 // plainText returns the value of a JSON string, "" for null or nothing, and the JSON itself for anything else.
@@ -153,8 +153,8 @@ func plainText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// err converts a complaint to an Error. Without a meaningful HTTP status, the code may be a status.
-func (c complaint) err(status int) *Error {
+// err converts an error object to an Error. Without a meaningful HTTP status, the code may be a status.
+func (c errorObject) err(status int) *Error {
 	e := &Error{Status: status, Message: c.Message, Code: c.Code, param: c.Param, retryAfter: -1}
 	if n, err := strconv.Atoi(c.Code); err == nil && n >= 400 && n < 600 && status < 300 {
 		e.Status = n

@@ -121,7 +121,7 @@ func (r *responses) finish() error {
 		return r.complete()
 	case "failed":
 		if e := r.last.Error; e != nil {
-			return complaint{Message: e.Message, Code: e.Code}.err(0)
+			return errorObject{Message: e.Message, Code: e.Code}.err(0)
 		}
 		return failure(Server, "the response failed")
 	case "incomplete":

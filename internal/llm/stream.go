@@ -72,7 +72,7 @@ func readDocument(r io.Reader, p protocol, a *answer) error {
 	if len(raw) > maxText {
 		return tooLarge(maxText)
 	}
-	if c, ok := readComplaint(raw); ok {
+	if c, ok := readErrorObject(raw); ok {
 		return c.err(0)
 	}
 	a.ended = true
@@ -171,7 +171,7 @@ func firstByte(r *bufio.Reader) (byte, error) {
 // statusError reads an error response.
 func statusError(resp *http.Response) *Error {
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxWords))
-	c, ok := readComplaint(raw)
+	c, ok := readErrorObject(raw)
 	if !ok && !strings.HasPrefix(string(trimJSON(raw)), "<") {
 		c.Message = string(raw)
 	}
@@ -186,12 +186,12 @@ func statusError(resp *http.Response) *Error {
 
 // eventError returns the error that an event reports, nil if it reports none.
 func eventError(name string, data []byte) error {
-	if c, ok := readComplaint(data); ok {
+	if c, ok := readErrorObject(data); ok {
 		c.Message = cmp.Or(c.Message, "the endpoint reported an error in the stream")
 		return c.err(0)
 	}
 	if name == "error" {
-		return complaint{Message: string(data)}.err(0)
+		return errorObject{Message: string(data)}.err(0)
 	}
 	return nil
 }

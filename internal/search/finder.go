@@ -215,7 +215,7 @@ func (f *Finder) meaningOf(ctx context.Context, question string) []*vector {
 // aspectsOf returns the texts of a question to compare with tools: the whole and, if there are several, its clauses.
 func aspectsOf(question string) []string {
 	aspects := []string{texts.Prefix(question, maxEmbedded)}
-	if clauses := Clauses(aspects[0]); len(clauses) > 1 {
+	if clauses := clausesOf(aspects[0]); len(clauses) > 1 {
 		aspects = append(aspects, clauses[:min(len(clauses), maxAspects)]...)
 	}
 	return aspects

@@ -76,16 +76,6 @@ func (t *Tool) equal(o Tool) bool {
 		t.Title == o.Title && t.Description == o.Description && string(t.InputSchema) == string(o.InputSchema)
 }
 
-// Len returns the number of indexed tools.
-func (x *Index) Len() (n int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, docs := range x.servers {
-		n += len(docs)
-	}
-	return n
-}
-
 // current returns the inverted index, which it builds after an update.
 func (x *Index) current() *postings {
 	x.mu.RLock()

@@ -47,7 +47,7 @@ func parseQuestion(text string) question {
 		q.terms[i].weight += weight
 		q.terms[i].clauses |= 1 << min(q.clauses, maxClauses-1)
 	}
-	for _, clause := range Clauses(text) {
+	for _, clause := range clausesOf(text) {
 		topic := paths.ReplaceAllStringFunc(clause, func(p string) string {
 			for _, w := range pathWords(p) {
 				add(w, pathWeight)
@@ -84,10 +84,10 @@ func pathWords(path string) []string {
 	return words
 }
 
-// Clauses splits a question into parts that may ask for different results: sentences, and the parts of a sentence
+// clausesOf splits a question into parts that may ask for different results: sentences, and the parts of a sentence
 // joined by "and", "then", "also" or a comma if the next part opens a request (an imperative or a question word). It
 // does not split text in quotation marks or brackets. The parts are in order and have no leading conjunction.
-func Clauses(text string) []string {
+func clausesOf(text string) []string {
 	var out []string
 	for _, s := range texts.Sentences(text) {
 		out = appendClauses(out, s)

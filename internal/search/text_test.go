@@ -35,7 +35,7 @@ func TestClauses(t *testing.T) {
 		"Search for": {"Search for"},
 		"":           nil,
 	} {
-		if got := Clauses(text); !slices.Equal(got, want) {
+		if got := clausesOf(text); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
@@ -58,7 +58,7 @@ func FuzzClauses(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		total := 0
-		for _, c := range Clauses(text) {
+		for _, c := range clausesOf(text) {
 			total += len(c)
 		}
 		if total > len(text) {

@@ -74,11 +74,11 @@ func readTool(t plan.Tool) *tool {
 	if len(about) > 0 && acts(strings.TrimSuffix(about[0], "s")) {
 		out.verbs = append(out.verbs, search.Stem(about[0]))
 	}
-	out.say(t.Server, 0.4)
-	out.say(clip(t.Description, 1500), 0.6)
-	out.say(sentence, 0.8)
-	out.say(t.Title, 0.9)
-	out.say(t.Tool, 1)
+	out.describe(t.Server, 0.4)
+	out.describe(clip(t.Description, 1500), 0.6)
+	out.describe(sentence, 0.8)
+	out.describe(t.Title, 0.9)
+	out.describe(t.Tool, 1)
 	if input, err := schema.Read(t.InputSchema); err == nil {
 		for _, field := range input.Fields[:min(len(input.Fields), maxParams)] {
 			out.params = append(out.params, out.param(field))
@@ -90,8 +90,8 @@ func readTool(t plan.Tool) *tool {
 	return out
 }
 
-// say notes what a text says about the tool.
-func (t *tool) say(text string, weight float64) {
+// describe notes what a text says about the tool.
+func (t *tool) describe(text string, weight float64) {
 	for _, w := range texts.Words(text) {
 		if !search.IsStopWord(w) && !risky[w] {
 			t.words[search.Stem(w)] = max(t.words[search.Stem(w)], weight)
@@ -139,10 +139,10 @@ func (t *tool) param(p schema.Property) param {
 	}
 	q.examples = examples(clip(described, 600))
 	q.layout = dateLayout(q.about)
-	t.say(p.Name, 0.9)
-	t.say(q.about, 0.6)
+	t.describe(p.Name, 0.9)
+	t.describe(q.about, 0.6)
 	for _, c := range q.choices[:min(len(q.choices), 50)] {
-		t.say(c, 0.8)
+		t.describe(c, 0.8)
 	}
 	return q
 }

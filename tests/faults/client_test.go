@@ -74,8 +74,6 @@ func clientFaults() []fault {
 		{name: "a client that does not read its answer", outcome: "it is cut, then result", waits: true, run: unread},
 		{name: "slowloris: a client that sends its header byte by byte", outcome: "it is cut, then result", waits: true,
 			run: slowly("POST /proxy/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")},
-		{name: "slowloris: a client that sends its body byte by byte", outcome: "it is cut, then result", waits: true,
-			run: slowly("POST /proxy/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n")},
 	}
 }
 

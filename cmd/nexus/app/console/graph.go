@@ -37,7 +37,6 @@ type node struct {
 	Reason   string   `json:"reason,omitempty"`
 	Started  float64  `json:"started_ms"`
 	Duration float64  `json:"duration_ms"`
-	Slack    float64  `json:"slack_ms"`
 	counts
 }
 
@@ -122,7 +121,7 @@ func (n *node) add(c router.StepResult) {
 	}
 }
 
-// analyze finds the critical path through phases and steps, and the slack of steps. A step waits for the steps that it
+// analyze finds the critical path through phases and steps. A step waits for the steps that it
 // needs and, unless it is speculative, for the planning of its round. Planning waits for all steps of earlier rounds,
 // and synthesis waits for everything.
 func (g *graph) analyze(phases []router.Phase, index map[string]int) {
@@ -160,13 +159,55 @@ func (g *graph) analyze(phases []router.Phase, index map[string]int) {
 		}
 		parts, names = append(parts, phase), append(names, name)
 	}
-	path, slack := criticalPath(parts)
-	for i := range g.Nodes {
-		g.Nodes[i].Slack = max(0, float64(slack[i])/1000)
-	}
-	for _, i := range path {
+	for _, i := range longestChain(parts) {
 		if parts[i].time > 0 {
 			g.Path = append(g.Path, names[i])
 		}
 	}
+}
+
+// part is a part of work whose parts wait for one another. Its time has any unit.
+type part struct {
+	needs []int // indexes of the parts that must end first
+	time  int64
+}
+
+// longestChain returns a longest chain of parts, in order. Parts in a cycle never run: they and what needs them are left
+// out.
+func longestChain(parts []part) (path []int) {
+	ends := make([]int64, len(parts)) // at the earliest
+	before := make([]int, len(parts))
+	seen, runs := make([]bool, len(parts)), make([]bool, len(parts))
+	var visit func(i int) bool // reports whether the part runs
+	visit = func(i int) bool {
+		if seen[i] {
+			return runs[i]
+		}
+		seen[i], before[i] = true, -1
+		for _, n := range parts[i].needs {
+			if !visit(n) {
+				return false
+			}
+			if before[i] < 0 || ends[n] > ends[before[i]] {
+				before[i] = n
+			}
+		}
+		if before[i] >= 0 {
+			ends[i] = ends[before[i]]
+		}
+		ends[i] += parts[i].time
+		runs[i] = true
+		return true
+	}
+	last := -1
+	for i := range parts {
+		if visit(i) && (last < 0 || ends[i] > ends[last]) {
+			last = i
+		}
+	}
+	for i := last; i >= 0; i = before[i] {
+		path = append(path, i)
+	}
+	slices.Reverse(path)
+	return path
 }

@@ -183,9 +183,46 @@ func TestCriticalPath(t *testing.T) {
 	if want := []string{"planning 1", "b", "c", "synthesis"}; !slices.Equal(g.Path, want) {
 		t.Errorf("got the path %v, want %v", g.Path, want)
 	}
-	for i, want := range []float64{20, 0, 0, 72} {
-		if g.Nodes[i].Slack != want {
-			t.Errorf("%s: got a slack of %v ms, want %v", g.Nodes[i].ID, g.Nodes[i].Slack, want)
+}
+
+// The path is a chain that takes as long as all the work.
+func TestLongestChain(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		parts := make([]part, 1+r.IntN(9))
+		order := r.Perm(len(parts)) // the order of the slice means nothing
+		for i := range parts {
+			parts[i].time = r.Int64N(5)
+			for n := range parts {
+				if order[n] < order[i] && r.IntN(3) == 0 {
+					parts[i].needs = append(parts[i].needs, n)
+				}
+			}
+		}
+		var end func(i int) int64 // by trying every chain
+		end = func(i int) (start int64) {
+			for _, n := range parts[i].needs {
+				start = max(start, end(n))
+			}
+			return start + parts[i].time
+		}
+		var longest, along int64
+		for i := range parts {
+			longest = max(longest, end(i))
+		}
+		path := longestChain(parts)
+		for k, i := range path {
+			if along += parts[i].time; k > 0 && !slices.Contains(parts[i].needs, path[k-1]) {
+				t.Fatalf("%v: the path %v is no chain", parts, path)
+			}
+		}
+		if along != longest {
+			t.Fatalf("%v: the path %v takes %d, want %d", parts, path, along, longest)
+		}
+	}
+	for _, parts := range [][]part{nil, {{time: 1}, {needs: []int{2, 0}, time: 9}, {needs: []int{1}, time: 9}, {needs: []int{2}}}} {
+		if path := longestChain(parts); len(path) != min(len(parts), 1) {
+			t.Errorf("%v: got %v, want the parts outside the cycle", parts, path)
 		}
 	}
 }

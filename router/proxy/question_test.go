@@ -431,9 +431,7 @@ func TestNewSessionsKnowWhatWasAsked(t *testing.T) {
 					s.say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///b"}}`)
 					return slices.Contains(c.heard(), `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"s__file:///b"}}`)
 				})
-				c.mu.Lock()
-				c.loose = nil
-				c.mu.Unlock()
+				c.forget()
 			}
 		})
 	}

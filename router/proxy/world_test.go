@@ -494,6 +494,13 @@ func (c *client) heard() []string {
 	return append([]string(nil), c.loose...)
 }
 
+// forget drops the messages on the session's own stream.
+func (c *client) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.loose = nil
+}
+
 func (c *client) questions() []jsonrpc.Message {
 	c.mu.Lock()
 	defer c.mu.Unlock()

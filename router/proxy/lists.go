@@ -133,8 +133,8 @@ const (
 	maxMergedBytes = 128 << 20
 )
 
-// mergedLists caches the bytes of merged lists for callers that may see all, while their parts are unchanged. Concurrent
-// requests build a list once.
+// mergedLists caches the bytes of merged lists for callers that may see all, while their parts are unchanged.
+// Concurrent requests build a list once.
 type mergedLists struct {
 	mu    sync.Mutex // held while a list is looked up or built
 	lists *lru.Cache[mergedKey, mergedList]

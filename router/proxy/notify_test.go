@@ -401,12 +401,15 @@ func TestTasksNeedASessionOfTheirOwn(t *testing.T) {
 		own                     bool
 	}{
 		{overHTTP, "", "A", true}, {overHTTP, downstream.SessionShared, "A", false}, {overPipe, "", "A", false},
-		{overPipe, downstream.SessionPerClient, "A", true}, {overHTTP, "", "LIMITED", false},
+		{overPipe, downstream.SessionPerClient, "A", true}, {overHTTP, "", "LIMITED", false}, {overHTTP, "", "B", false},
 	} {
 		w := newWorld(t, func(o *setup) {
+			if row.key == "B" { // the server's own filter
+				o.downstream.Servers[0].Tools.Deny = []string{"echo"}
+			}
 			limited := keyOf("LIMITED")
 			limited.Tools.Deny = []string{"s__echo"}
-			o.edge = edge.Options{Keys: restricted(t, keyOf("A"), limited)}
+			o.edge = edge.Options{Keys: restricted(t, keyOf("A"), keyOf("B"), limited)}
 		}, place{"s", row.transport, s, row.session})
 		c := w.dialWith(row.key, "/servers/s/mcp")
 		for _, method := range []string{"tasks/get", "tasks/list", "tasks/result", "tasks/cancel"} {

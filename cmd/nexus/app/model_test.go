@@ -56,6 +56,3 @@ func TestModelFailures(t *testing.T) {
 		})
 	}
 }
-
-// stall is a model that begins to write and never goes on.
-var stall = llmtest.Reply{Text: "[{", Fault: llmtest.Stall}

@@ -172,8 +172,8 @@ type part struct {
 	time  int64
 }
 
-// longestChain returns a longest chain of parts, in order. Parts in a cycle never run: they and what needs them are left
-// out.
+// longestChain returns a longest chain of parts, in order. Parts in a cycle never run: they and what needs them are
+// left out.
 func longestChain(parts []part) (path []int) {
 	ends := make([]int64, len(parts)) // at the earliest
 	before := make([]int, len(parts))

@@ -14,8 +14,6 @@ type GoldStep struct {
 	Arguments json.RawMessage `json:"arguments"`
 	After     []string        `json:"after,omitempty"`
 	Each      string          `json:"each,omitempty"`
-	When      string          `json:"when,omitempty"`
-	Pick      string          `json:"pick,omitempty"`
 }
 
 // WritePlan writes a plan as the planner asks for it.

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/tests/toolset"
 )
 
 // said is a model that always answers the same.
@@ -57,30 +58,8 @@ func TestAsManyStepsAsAllowed(t *testing.T) {
 // TestNoTools: a model that could call nothing is not asked.
 func TestNoTools(t *testing.T) {
 	p := planner.New(planner.Options{Fallback: rules{}, Model: said{Text: `[]`}})
-	got, err := p.Plan(t.Context(), planner.Request{Query: "news"})
+	got, err := p.Plan(t.Context(), planner.Request{Query: "news", Tools: toolset.List{}})
 	if err != nil || got.Plan.Source != plan.SourceRules || got.Usage.Calls != 0 || got.Tokens != 0 {
 		t.Errorf("got %+v, %v, want the rules' plan and no tokens", got, err)
-	}
-}
-
-func TestLookup(t *testing.T) {
-	list := append(tools(), plan.Tool{Name: "bare", Tool: "bare"})
-	for _, row := range []struct{ name, want string }{
-		{"web_search", "web_search"},
-		{"search__web_search", "web_search"},
-		{"search:web_search", "web_search"},
-		{"search.web_search", "web_search"},
-		{"mail:send", "mail.send"},
-		{"bare", "bare"},
-		{":web_search", ""},
-		{"__calculate", ""},
-		{".bare", ""},
-		{"math:web_search", ""},
-		{"send", ""}, // of two servers
-	} {
-		tool, err := list.Lookup(row.name)
-		if tool.Name != row.want || (err == nil) != (row.want != "") {
-			t.Errorf("Lookup(%s): got %q, %v, want %q", row.name, tool.Name, err, row.want)
-		}
 	}
 }

@@ -109,7 +109,7 @@ func New(opts Options) *Planner {
 type Request struct {
 	Query     string
 	Context   []llm.Message  // the conversation so far, untrusted
-	Tools     Tools          // the allowed tools; nil for none
+	Tools     Tools          // the allowed tools
 	Round     int            // 1 is the first; 0 counts as 1
 	MaxRounds int            // of this query; 0 is the configured number
 	Outcomes  []plan.Outcome // of earlier rounds
@@ -150,9 +150,6 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 		}
 	}()
 	req.MaxRounds = cmp.Or(max(req.MaxRounds, 0), p.cfg.MaxRounds)
-	if req.Tools == nil {
-		req.Tools = List(nil)
-	}
 	model := p.model
 	if req.Model != nil {
 		model = req.Model

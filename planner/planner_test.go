@@ -20,14 +20,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/tests/toolset"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func yes() *bool { return new(true) }
 
-func tools() planner.List {
-	return planner.List{
+func tools() toolset.List {
+	return toolset.List{
 		{
 			Name: "web_search", Server: "search", Tool: "web_search", Description: "Search the web for pages.\nNewest first.",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":20,"default":5},
@@ -57,7 +58,7 @@ type firstTools struct{}
 
 func (firstTools) Rank(_ context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
 	var out []plan.Tool
-	for _, t := range tools.(planner.List) {
+	for _, t := range tools.(toolset.List) {
 		if strings.Contains(query, t.Tool) && len(out) < limit {
 			out = append(out, t)
 		}
@@ -71,7 +72,7 @@ type nextTools struct{ ranked int }
 func (n *nextTools) Rank(_ context.Context, _ string, tools planner.Tools, limit int) []plan.Tool {
 	from := n.ranked
 	n.ranked += limit
-	return tools.(planner.List)[from:n.ranked]
+	return tools.(toolset.List)[from:n.ranked]
 }
 
 // rules is a fallback that plans one step.
@@ -463,7 +464,7 @@ func TestPromptStaysSmall(t *testing.T) {
 	for _, tokens := range []int{500, 6000, 20_000} {
 		f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.ToolTokens, o.Ranker = tokens, &nextTools{} })
 		f.Answer(llmtest.Reply{Text: `[{"tool":"find_tools","arguments":{"query":"tool"}}]`}) // again and again
-		if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "tool", Tools: planner.List(many)}); err != nil {
+		if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "tool", Tools: toolset.List(many)}); err != nil {
 			t.Fatal(err)
 		}
 		requests := f.Requests()

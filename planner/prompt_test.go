@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/tests/toolset"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -49,7 +50,7 @@ func TestExampleIsAPlan(t *testing.T) {
 	if err != nil || len(made.Steps) != 3 || made.Steps[1].Each == "" || made.Steps[1].When == "" || made.Steps[1].Pick == "" {
 		t.Fatalf("got %+v, %v, want three steps, the second with a loop", made, err)
 	}
-	example := planner.List{
+	example := toolset.List{
 		{Name: "list_parcels", Server: "s", Tool: "list_parcels", InputSchema: takes("customer"), OutputSchema: json.RawMessage(
 			`{"type":"object","properties":{"total":{"type":"integer"},"parcels":{"type":"array","items":{"type":"object"}}}}`)},
 		{Name: "track_parcel", Server: "s", Tool: "track_parcel", InputSchema: takes("id")},

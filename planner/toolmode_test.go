@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/tests/toolset"
 )
 
 func withMode(mode string) func(*planner.Options, *llm.Config) {
@@ -114,7 +115,7 @@ func TestToolModeWithoutSchemas(t *testing.T) {
 // TestToolModeKeepsItsTools: what a search finds comes after the tools of earlier turns, which stay. The model is told
 // of those alone that it can call.
 func TestToolModeKeepsItsTools(t *testing.T) {
-	var list planner.List
+	var list toolset.List
 	add := func(n, size int, name string) {
 		for i := range n {
 			name := fmt.Sprintf("%s_%d", name, i)
@@ -165,7 +166,7 @@ func TestToolModeShowsAll(t *testing.T) {
 	}
 	for _, row := range []struct {
 		query string
-		tools planner.List
+		tools toolset.List
 		want  int // with find_tools where it is offered
 	}{
 		{"Bonjour", some, len(some)},
@@ -188,7 +189,7 @@ func TestToolModeShowsAll(t *testing.T) {
 // always is.
 func TestFindToolsOfAServer(t *testing.T) {
 	own := plan.Tool{Name: "find_tools", Server: "shed", Tool: "find_tools", InputSchema: json.RawMessage(`{"type":"object"}`)}
-	few, many := append(tools(), own), planner.List{own}
+	few, many := append(tools(), own), toolset.List{own}
 	for i := range 200 {
 		name := fmt.Sprintf("tool_%d", i)
 		many = append(many, plan.Tool{Name: name, Server: "s", Tool: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
@@ -197,7 +198,7 @@ func TestFindToolsOfAServer(t *testing.T) {
 	native := calls("find_tools_" + hex.EncodeToString(sum[:4]) + ` {"query":"hammer"}`)
 	for _, row := range []struct {
 		mode  string
-		tools planner.List
+		tools toolset.List
 		reply llmtest.Reply
 		want  string
 	}{
@@ -229,7 +230,7 @@ func (firstWords) Rank(_ context.Context, query string, tools planner.Tools, lim
 // TestNativeNames: names of any form are converted, kept apart and found again.
 func TestNativeNames(t *testing.T) {
 	f := connect(t, withMode(planner.ModeTools))
-	var odd planner.List
+	var odd toolset.List
 	long := strings.Repeat("l", 80)
 	sum := sha256.Sum256([]byte(long))
 	twin := long[:llm.MaxToolName-9] + "_" + hex.EncodeToString(sum[:4]) // what the long name becomes

@@ -16,8 +16,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
-	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router/execution"
+	"github.com/agenticnexus/agenticnexus/tests/toolset"
 )
 
 // graphs is a set of tasks with known graphs.
@@ -156,7 +156,7 @@ type mutant struct {
 // mutation makes a mistake in a step of a plan; false where it cannot be made there.
 type mutation struct {
 	name string
-	make func(steps []llmtest.GoldStep, i int, tools planner.List) (mutant, bool)
+	make func(steps []llmtest.GoldStep, i int, tools toolset.List) (mutant, bool)
 }
 
 // argument changes the first argument of a step that is of a kind.
@@ -203,13 +203,13 @@ func refer(steps []llmtest.GoldStep, i int, change func(step, path string) strin
 }
 
 func wrongReference(name string, change func(step, path string) string) mutation {
-	return mutation{name, func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+	return mutation{name, func(steps []llmtest.GoldStep, i int, _ toolset.List) (mutant, bool) {
 		_, ok := refer(steps, i, change)
 		return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
 	}}
 }
 
-func inputOf(tools planner.List, s llmtest.GoldStep) *schema.Schema {
+func inputOf(tools toolset.List, s llmtest.GoldStep) *schema.Schema {
 	tool, unknown := tools.Lookup(s.Tool)
 	read, err := schema.Read(tool.InputSchema)
 	if unknown != nil || err != nil {
@@ -221,11 +221,11 @@ func inputOf(tools planner.List, s llmtest.GoldStep) *schema.Schema {
 // mutations are the ten ways in which plans go wrong.
 func mutations() []mutation {
 	return []mutation{
-		{"unknown tool", func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+		{"unknown tool", func(steps []llmtest.GoldStep, i int, _ toolset.List) (mutant, bool) {
 			steps[i].Tool += "_now"
 			return mutant{steps: steps, at: steps[i].ID, declared: true}, true
 		}},
-		{"wrong or missing argument", func(steps []llmtest.GoldStep, i int, tools planner.List) (mutant, bool) {
+		{"wrong or missing argument", func(steps []llmtest.GoldStep, i int, tools toolset.List) (mutant, bool) {
 			input := inputOf(tools, steps[i])
 			ok := argument(&steps[i], func(name string, _ any) bool { return slices.Contains(input.Required, name) }, func(name string, v any) (string, any) {
 				if i%2 == 0 {
@@ -235,7 +235,7 @@ func mutations() []mutation {
 			})
 			return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
 		}},
-		{"wrong type", func(steps []llmtest.GoldStep, i int, tools planner.List) (mutant, bool) {
+		{"wrong type", func(steps []llmtest.GoldStep, i int, tools toolset.List) (mutant, bool) {
 			input := inputOf(tools, steps[i])
 			ok := argument(&steps[i], func(name string, v any) bool {
 				text, _ := v.(string)
@@ -245,7 +245,7 @@ func mutations() []mutation {
 			return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
 		}},
 		wrongReference("wrong reference", func(_, path string) string { return "$s99." + path }),
-		{"cycle", func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+		{"cycle", func(steps []llmtest.GoldStep, i int, _ toolset.List) (mutant, bool) {
 			source, ok := refer(steps, i, func(step, path string) string { return "$" + step + "." + path })
 			for k := range steps {
 				if steps[k].ID == source {
@@ -256,7 +256,7 @@ func mutations() []mutation {
 		}},
 		wrongReference("wrong path into a result", func(step, path string) string { return "$" + step + "." + path + "_of_it" }),
 		wrongReference("wrapped result", func(step, path string) string { return "$" + step + ".structuredContent." + path }),
-		{"error text used as a value", func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+		{"error text used as a value", func(steps []llmtest.GoldStep, i int, _ toolset.List) (mutant, bool) {
 			m := mutant{steps: steps, at: steps[i].ID, declared: i%2 == 0}
 			source, ok := refer(steps, i, func(step, path string) string {
 				if m.declared {
@@ -269,12 +269,12 @@ func mutations() []mutation {
 			}
 			return m, ok
 		}},
-		{"wrong list in each", func(steps []llmtest.GoldStep, i int, _ planner.List) (mutant, bool) {
+		{"wrong list in each", func(steps []llmtest.GoldStep, i int, _ toolset.List) (mutant, bool) {
 			source, ok := refer(steps, i, func(_, path string) string { return "$item." + path })
 			steps[i].Each = "$" + source
 			return mutant{steps: steps, at: steps[i].ID, declared: true}, ok
 		}},
-		{"duplicated write", func(steps []llmtest.GoldStep, i int, tools planner.List) (mutant, bool) {
+		{"duplicated write", func(steps []llmtest.GoldStep, i int, tools toolset.List) (mutant, bool) {
 			tool, _ := tools.Lookup(steps[i].Tool)
 			twin := steps[i]
 			twin.ID += "-again"
@@ -284,7 +284,7 @@ func mutations() []mutation {
 }
 
 // checked is a plan as the planner takes it over.
-func checked(t *testing.T, v *plan.Validator, steps []llmtest.GoldStep, tools planner.List) (plan.Plan, []plan.Problem) {
+func checked(t *testing.T, v *plan.Validator, steps []llmtest.GoldStep, tools toolset.List) (plan.Plan, []plan.Problem) {
 	t.Helper()
 	p, err := plan.Parse(llmtest.WritePlan(steps))
 	if err != nil {
@@ -295,7 +295,7 @@ func checked(t *testing.T, v *plan.Validator, steps []llmtest.GoldStep, tools pl
 }
 
 // called runs a plan and returns the steps whose tools were called.
-func called(ctx context.Context, p plan.Plan, problems []plan.Problem, m mutant, tools planner.List) (ran []string) {
+func called(ctx context.Context, p plan.Plan, problems []plan.Problem, m mutant, tools toolset.List) (ran []string) {
 	p.Steps = slices.Clone(p.Steps)
 	of := map[string]plan.Tool{} // the tools by their steps
 	for i, s := range p.Steps {
@@ -359,7 +359,7 @@ func TestMutations(t *testing.T) {
 		counts := map[string]*count{}
 		var all count
 		aside := 0
-		var tools planner.List
+		var tools toolset.List
 		look := func(_ context.Context, _ string, c catalog) (plan.Plan, error) {
 			tools = c.List
 			return plan.Plan{}, nil

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
-	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/planner/rules"
+	"github.com/agenticnexus/agenticnexus/tests/toolset"
 )
 
 // planning plans every task and writes {"id","calls"} lines. A task whose planning fails counts as one without calls.
@@ -101,7 +101,7 @@ func (t task) tools() (names []string) {
 // catalog has all tools of a task, for search and for lookup.
 type catalog struct {
 	rules.Catalog
-	planner.List
+	toolset.List
 }
 
 func newCatalog(tools []Tool) catalog {

@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/planner"
+	"github.com/agenticnexus/agenticnexus/tests/toolset"
 )
 
 // retrieval searches a catalog for every question and writes {"id","ranked"} lines.
@@ -231,7 +232,7 @@ func (s *retrievalSummary) judge(q question, ranked []string) {
 type prompts struct {
 	planner *planner.Planner
 	finder  *search.Finder
-	tools   planner.List
+	tools   toolset.List
 	byID    map[string]int // in tools
 }
 

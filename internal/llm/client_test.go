@@ -171,11 +171,13 @@ func TestFaults(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			apis(t, func(t *testing.T, api func(*llm.Config)) {
 				t.Parallel()
-				stalls := strings.HasPrefix(string(row.replies[0].Fault), string(llmtest.Stall))
 				f := connect(t, func(c *llm.Config) {
 					api(c)
-					if stalls {
+					switch row.replies[0].Fault {
+					case llmtest.Stall: // a quarter of the time without data is a stall
 						c.Timeout = 2 * time.Second
+					case llmtest.StallFirst:
+						c.Timeout = 500 * time.Millisecond
 					}
 				})
 				f.Answer(row.replies...)

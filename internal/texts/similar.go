@@ -9,8 +9,8 @@ import (
 // maxName is the longest name that is compared, in bytes.
 const maxName = 64
 
-// Similar returns the names that are spelled similarly to name, the most similar first, at most limit of them. Case does not
-// matter.
+// Similar returns the names that are spelled similarly to name, the most similar first, at most limit of them. Case
+// does not matter.
 func Similar(name string, names []string, limit int) []string {
 	type candidate struct {
 		name     string

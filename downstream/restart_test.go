@@ -154,7 +154,8 @@ func TestStandaloneStreamTellsOfRestart(t *testing.T) {
 	t.Parallel()
 	w := serveHTTP(t, newServer())
 	w.stream = true
-	start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}})
+	health := downstream.HealthConfig{Interval: time.Hour} // no ping finds out
+	start(t, downstream.Options{Servers: []downstream.ServerConfig{w.config("a")}, Health: health})
 	mcptest.Eventually(t, "the stream is open", func() bool { return w.opened.Load() == 1 })
 	w.restart()
 	mcptest.Eventually(t, "there is a new session", func() bool { return w.count("initialize") == 2 })

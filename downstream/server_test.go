@@ -419,23 +419,23 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer w.track(&connection{close: cancel})()
-	if get {
-		w.opened.Add(1)
-	}
-	w.Server.ServeHTTP(&lostWriter{rw, w.lost}, r.WithContext(ctx))
+	w.Server.ServeHTTP(&writer{rw, w, get}, r.WithContext(ctx))
 }
 
-// lostWriter answers for an unknown session with another status.
-type lostWriter struct {
+// writer counts the standalone streams that open, and answers for an unknown session with the status lost.
+type writer struct {
 	http.ResponseWriter
-	status int
+	web    *web
+	stream bool
 }
 
-func (w *lostWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *lostWriter) WriteHeader(status int) {
+func (w *writer) WriteHeader(status int) {
 	if status == http.StatusNotFound {
-		status = w.status
+		status = w.web.lost
+	} else if w.stream {
+		w.web.opened.Add(1)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

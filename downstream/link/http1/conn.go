@@ -71,8 +71,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readers shares buffers between connections, so that idle ones need none. They hold the header of a response: a body is
-// read into the buffer of its reader.
+// readers shares buffers between connections, so that idle ones need none. They hold the header of a response; a body
+// is read into the buffer of its reader.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 2<<10) }}
 
 // errDisturbed means that nothing was written: the server has closed the idle connection or sent data on it, or the

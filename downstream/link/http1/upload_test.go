@@ -39,7 +39,7 @@ func TestEarlyResponse(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newClient(t, func(rest *http.Transport) { rest.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} })
-			for range 20 { // the reset may come before or after any write
+			for range 50 { // the reset may come before or after any write
 				wantRead(t, c, request(t.Context(), http.MethodPost, tc.url, strings.Repeat("x", tc.size)), "413 no")
 			}
 		})

@@ -66,7 +66,6 @@ func arrows() []arrow {
 		{"router/edge", []string{"router/edge/...", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/reason", "internal/auth", "internal/limit", "internal/safe", "internal/tracing"}},
 		{"router/edge/inbound", []string{"internal/jsonrpc", "internal/protocol", "internal/limit"}},
 		{"router/edge/output", []string{"internal/jsonrpc", "internal/limit"}},
-		{"router/edge/access", []string{"router/edge/inbound", "internal/auth"}},
 		{"router/edge/sessionid", []string{"router/edge/inbound", "internal/jsonrpc", "internal/protocol"}},
 		{"router/execution", []string{"downstream/...", "internal/...", "!internal/auth", "!internal/limit", "!internal/llm/...", "!internal/search"}},
 		{"router", []string{"router/...", "!router", "planner/...", "synth/...", "downstream/...", "internal/..."}},

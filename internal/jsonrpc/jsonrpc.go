@@ -149,26 +149,22 @@ func appendCall(b []byte, method string, params []byte) []byte {
 }
 
 // Result encodes a response with a result.
-func Result(id ID, result []byte) []byte {
-	b := make([]byte, 0, len(id)+len(result)+40)
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"result":`...)
-	b = append(b, result...)
-	return append(b, '}')
-}
+func Result(id ID, result []byte) []byte { return response(id, `,"result":`, result) }
 
 // RawError encodes a response whose error member is raw JSON. An empty id is written as null.
-func RawError(id ID, err []byte) []byte {
+func RawError(id ID, err []byte) []byte { return response(id, `,"error":`, err) }
+
+// ErrorResponse encodes a response with an error. An empty id is written as null.
+func ErrorResponse(id ID, e *Error) []byte { return RawError(id, e.Encode()) }
+
+func response(id ID, member string, value []byte) []byte {
 	if id == "" {
 		id = "null"
 	}
-	b := make([]byte, 0, len(id)+len(err)+40)
+	b := make([]byte, 0, len(id)+len(value)+40)
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = append(b, id...)
-	b = append(b, `,"error":`...)
-	b = append(b, err...)
-	return append(b, '}')
+	b = append(append(b, id...), member...)
+	return append(append(b, value...), '}')
 }
 
 // Encode returns e as the raw JSON of an error member.
@@ -182,9 +178,6 @@ func (e *Error) Encode() []byte {
 	}
 	return append(b, '}')
 }
-
-// ErrorResponse encodes a response with an error. An empty id is written as null.
-func ErrorResponse(id ID, e *Error) []byte { return RawError(id, e.Encode()) }
 
 // SingleLine replaces line breaks in valid JSON, for transports that end messages with one. It copies only if there
 // is one: in valid JSON, line breaks occur only between tokens.

@@ -505,7 +505,7 @@ func TestResourceMetadata(t *testing.T) {
 		r.RemoteAddr = row.peer
 		r.Header.Set("X-Forwarded-Proto", row.proto)
 		w := httptest.NewRecorder()
-		e.Access().ServeMetadata(w, r)
+		e.ServeMetadata(w, r)
 		stop(t, e)
 		if row.want == "" {
 			if w.Code != 404 {
@@ -524,7 +524,7 @@ func TestResourceMetadata(t *testing.T) {
 	e := edge.New(edge.Options{Keys: keys(t)})
 	defer stop(t, e)
 	w := httptest.NewRecorder()
-	e.Access().ServeMetadata(w, httptest.NewRequest("GET", "http://127.0.0.1/.well-known/oauth-protected-resource", nil))
+	e.ServeMetadata(w, httptest.NewRequest("GET", "http://127.0.0.1/.well-known/oauth-protected-resource", nil))
 	if w.Code != 404 {
 		t.Errorf("without oauth: got %d, want 404", w.Code)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
-	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -23,17 +22,17 @@ type item struct {
 
 func (it *item) respond(m output.Message) { it.response = &m }
 
-// splitBatch parses and authorizes the messages of a batch. The verdict is not access.Admitted if the key of one
+// splitBatch parses and authorizes the messages of a batch. The verdict is not admitted if the key of one
 // message refuses the whole batch.
 func (f *surface) splitBatch(
 	src source, s *session, version protocol.Version, body []byte,
-) ([]item, access.Verdict, *jsonrpc.Error) {
+) ([]item, verdict, *jsonrpc.Error) {
 	raws, err := jsonrpc.Batch(body)
 	if err != nil {
-		return nil, access.Admitted, err
+		return nil, admitted, err
 	}
 	if version != protocol.V20250326 {
-		return nil, access.Admitted, noBatches(version)
+		return nil, admitted, noBatches(version)
 	}
 	items := make([]item, len(raws))
 	ids := map[string]bool{}
@@ -44,22 +43,22 @@ func (f *surface) splitBatch(
 			continue
 		}
 		logReceived(f.edge.log, s, &it.in)
-		var v access.Verdict
+		var v verdict
 		switch it.caller, v = f.authorize(&it.in, src); {
-		case v == access.KeyWrong && it.in.IsRequest():
+		case v == keyWrong && it.in.IsRequest():
 			it.respond(wrongKey(f.edge, &it.in.Message, ""))
-		case v == access.Unauthenticated && it.in.IsRequest():
+		case v == unauthenticated && it.in.IsRequest():
 			it.respond(f.unauthenticated(&it.in))
-		case v == access.Unauthenticated:
+		case v == unauthenticated:
 			it.skip = true
-		case v != access.Admitted:
+		case v != admitted:
 			return nil, v, nil
 		}
 		if it.response != nil && src.shared && s.inFlight.has(it.in.ID) {
-			return nil, access.Admitted, inFlightError(it.in.ID)
+			return nil, admitted, inFlightError(it.in.ID)
 		}
 	}
-	return items, access.Admitted, nil
+	return items, admitted, nil
 }
 
 // parse parses a message of a batch. ids holds the request ids so far.
@@ -174,8 +173,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	case err != nil:
 		t.reply.error(w, http.StatusBadRequest, "", err)
 		return
-	case v != access.Admitted:
-		t.reply.unauthorized(w, r, "", v == access.KeyWrong)
+	case v != admitted:
+		t.reply.unauthorized(w, r, "", v == keyWrong)
 		return
 	}
 	if id != "" {

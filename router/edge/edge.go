@@ -8,7 +8,7 @@
 // A message passes these layers. Each is a package or files of this one, and uses only later layers:
 //
 //	transport     streamable.go, sse.go, stdio.go, batch.go, http.go
-//	authorization access
+//	authorization access.go
 //	sessions      registry.go, session.go, handshake.go, with sessionid
 //	serving       serve.go, inflight.go
 //	handler       exchange.go, mrtr.go
@@ -51,7 +51,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
-	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
@@ -90,7 +89,7 @@ type Edge struct {
 	log     *slog.Logger
 	name    string
 	version string
-	access  *access.Policy
+	access  *policy
 	limits  limit.Config
 	tracer  tracing.Tracer
 	served  func(Served) // may be nil
@@ -115,13 +114,12 @@ func New(o Options) *Edge {
 		log:     log,
 		name:    o.Name,
 		version: o.Version,
-		access: access.New(access.Options{Keys: o.Keys, AllowedOrigins: o.AllowedOrigins, Headers: o.ForwardHeaders,
-			TrustedProxies: o.TrustedProxies, Loopback: o.Loopback, Public: o.Public}),
-		limits: withDefaults(o.Limits),
-		tracer: o.Tracer,
-		served: o.Served,
-		epoch:  time.Now(),
-		life:   newLifetime(log),
+		access:  newPolicy(o),
+		limits:  withDefaults(o.Limits),
+		tracer:  o.Tracer,
+		served:  o.Served,
+		epoch:   time.Now(),
+		life:    newLifetime(log),
 	}
 	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(log))
 	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: o.Heartbeat,

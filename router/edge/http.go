@@ -7,7 +7,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -51,19 +50,9 @@ func (a replies) handler(methods string, serve map[string]http.HandlerFunc) http
 	})
 }
 
-// checkOrigin refuses requests with a foreign Host or Origin and answers preflights. It reports whether to go on.
-func (a replies) checkOrigin(w http.ResponseWriter, r *http.Request, methods string) bool {
-	proceed, refusal := a.edge.access.CheckOrigin(w, r, methods)
-	if refusal != "" {
-		a.edge.refusals.forbidden.Add(1)
-		a.invalidRequest(w, http.StatusForbidden, "", "Forbidden: "+refusal)
-	}
-	return proceed
-}
-
 // identify returns the caller named by a request's headers. It answers a wrong key or token.
 func (a replies) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
-	caller, refused := a.edge.access.Identify(r)
+	caller, refused := a.edge.access.identify(r)
 	if refused != nil {
 		a.notAdmitted(w, r, "", refused)
 	}
@@ -73,7 +62,7 @@ func (a replies) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, 
 // authenticate is like identify, but also answers a request without a key or token if one is needed.
 func (a replies) authenticate(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
 	caller, ok := a.identify(w, r)
-	if ok && a.edge.access.NeedsKey() && caller.Anonymous {
+	if ok && a.edge.access.needsKey() && caller.Anonymous {
 		a.unauthorized(w, r, "", false)
 		return caller, false
 	}
@@ -139,8 +128,8 @@ func (a replies) unauthorized(w http.ResponseWriter, r *http.Request, id jsonrpc
 		return
 	}
 	a.edge.refusals.unauthorized.Add(1)
-	w.Header().Set("WWW-Authenticate", a.edge.access.Challenge(r, nil))
-	a.invalidRequest(w, http.StatusUnauthorized, id, "Unauthorized: "+a.edge.access.Missing())
+	w.Header().Set("WWW-Authenticate", a.edge.Challenge(r, nil))
+	a.invalidRequest(w, http.StatusUnauthorized, id, "Unauthorized: "+a.edge.access.missing())
 }
 
 // notAdmitted answers a request whose key or token is refused.
@@ -153,7 +142,7 @@ func (a replies) notAdmitted(w http.ResponseWriter, r *http.Request, id jsonrpc.
 		return
 	}
 	if refused.Code != "" {
-		w.Header().Set("WWW-Authenticate", a.edge.access.Challenge(r, refused))
+		w.Header().Set("WWW-Authenticate", a.edge.Challenge(r, refused))
 	}
 	a.invalidRequest(w, refused.Status, id, http.StatusText(refused.Status)+": "+refused.Text)
 }
@@ -216,23 +205,12 @@ func (a replies) refused(w http.ResponseWriter, x *Exchange, err error) {
 	}
 }
 
-// authorize checks the key of a message and returns its caller. On stdio no key is needed.
-func (f *surface) authorize(in *inbound.Message, src source) (auth.Caller, access.Verdict) {
-	if src.local {
-		return src.caller, access.Admitted
-	}
-	return f.edge.access.Admit(in, src.caller)
-}
-
 // revoked reports whether x needs a key and its key is no longer valid. A request may outlive an access token, but not
 // while it listens: without rights the client receives no more notifications.
 func revoked(x *Exchange) bool {
-	return !x.edge.access.Valid(x.Caller) && (!x.Caller.Expired() || x.out.listens.Load()) &&
-		!access.Open(x.Message.Method)
+	return !x.edge.access.valid(x.Caller) && (!x.Caller.Expired() || x.out.listens.Load()) &&
+		!opens(x.Message.Method)
 }
-
-// Access returns the policy that decides who may talk to the edge.
-func (e *Edge) Access() *access.Policy { return e.access }
 
 // Guard passes on only requests whose Host and Origin the MCP endpoints accept.
 func (e *Edge) Guard(next http.Handler) http.Handler {

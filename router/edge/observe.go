@@ -12,7 +12,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
-	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -88,7 +87,7 @@ func attributesOf(x *Exchange, name string) []attribute.KeyValue {
 
 // trusted reports whether spans may have the client's span as parent: it has a key or is on this machine.
 func trusted(x *Exchange) bool {
-	return !x.Caller.Anonymous || x.Header == nil || access.IsLoopback(strings.TrimPrefix(x.Caller.ID, "addr:"))
+	return !x.Caller.Anonymous || x.Header == nil || isLoopback(strings.TrimPrefix(x.Caller.ID, "addr:"))
 }
 
 // failureOf returns the error type of a request; empty if it succeeded.

@@ -192,7 +192,7 @@ func (r *registry) get(f *surface, src source, id string) *session {
 	return s
 }
 
-// find returns the session with an id for a caller that is access.Admitted. A session that its client did not end is
+// find returns the session with an id for a caller that is admitted. A session that its client did not end is
 // revived, also after a restart of the router. The error is errNoSession, or a *jsonrpc.Error if there is no room.
 func (r *registry) find(f *surface, src source, id string) (*session, error) {
 	s := r.get(f, src, id)
@@ -260,7 +260,7 @@ func (r *registry) mayRevive(record *sessionid.Record, src source) bool {
 	if !record.Unkeyed {
 		return false
 	}
-	remote := r.edge.access.Remote(&http.Request{Header: src.header, RemoteAddr: src.addr})
+	remote := r.edge.access.remote(&http.Request{Header: src.header, RemoteAddr: src.addr})
 	return sessionid.OwnerOf(remote.ID) == record.Owner
 }
 

@@ -92,13 +92,13 @@ func (s *session) touch() { s.used.Store(int64(s.surface.edge.now())) }
 
 // belongsTo reports whether the caller may use the session.
 func (s *session) belongsTo(caller auth.Caller) bool {
-	return s.local || !s.surface.edge.access.NeedsKey() || s.owner.ID == caller.ID
+	return s.local || !s.surface.edge.access.needsKey() || s.owner.ID == caller.ID
 }
 
 // outlived reports whether the session must be reopened for the caller: it was opened without a key and keys are needed
 // now, or the token that opened it has expired.
 func (s *session) outlived(caller auth.Caller) bool {
-	if s.local || !s.surface.edge.access.NeedsKey() {
+	if s.local || !s.surface.edge.access.needsKey() {
 		return false
 	}
 	return s.owner.Anonymous || s.owner.Expired() && s.owner.ID == caller.ID
@@ -113,7 +113,7 @@ func (s *session) check(now time.Duration) {
 	inUse := s.inFlight.connected()
 	if !s.local {
 		s.inFlight.cancel(ErrKeyRevoked, revoked)
-		if !e.access.Valid(s.owner) && (!s.owner.Expired() || s.own.Attached() && !inUse) {
+		if !e.access.valid(s.owner) && (!s.owner.Expired() || s.own.Attached() && !inUse) {
 			s.end(ErrKeyRevoked)
 		}
 	}

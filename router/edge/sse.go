@@ -8,7 +8,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
-	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -80,17 +79,17 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 
 // serve authorizes a message and serves it.
 func (t *sse) serve(w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message) {
-	var v access.Verdict
+	var v verdict
 	src.caller, v = t.authorize(in, src)
-	rejected := v == access.Unauthenticated || v == access.KeyWrong
+	rejected := v == unauthenticated || v == keyWrong
 	switch {
-	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
-		t.reply.unauthorized(w, r, in.ID, v == access.KeyWrong)
-	case v != access.Unauthenticated && !src.caller.Anonymous && !s.belongsTo(src.caller):
+	case v == keyMissing, v == keyWrong && !in.IsRequest():
+		t.reply.unauthorized(w, r, in.ID, v == keyWrong)
+	case v != unauthenticated && !src.caller.Anonymous && !s.belongsTo(src.caller):
 		t.reply.sessionNotFound(w, in.ID)
 	case rejected && in.IsRequest() && s.inFlight.has(in.ID): // an error would answer the owner's request
 		t.reply.error(w, http.StatusBadRequest, in.ID, inFlightError(in.ID))
-	case v == access.KeyWrong:
+	case v == keyWrong:
 		s.respond(wrongKey(t.edge, &in.Message, ""))
 		accepted(w)
 	case in.Version != nil:
@@ -99,7 +98,7 @@ func (t *sse) serve(w http.ResponseWriter, r *http.Request, src source, s *sessi
 			s.respond(output.Error(in.ID, inbound.CheckVersion(nil, in, false)))
 		}
 		accepted(w)
-	case v == access.Unauthenticated:
+	case v == unauthenticated:
 		t.serveUnauthenticated(w, s, in)
 	case in.IsRequest():
 		t.completeHandshake(s, src, in.Method)
@@ -148,8 +147,8 @@ func (t *sse) batch(w http.ResponseWriter, r *http.Request, src source, s *sessi
 	switch {
 	case err != nil:
 		t.reply.error(w, http.StatusBadRequest, "", err)
-	case v != access.Admitted:
-		t.reply.unauthorized(w, r, "", v == access.KeyWrong)
+	case v != admitted:
+		t.reply.unauthorized(w, r, "", v == keyWrong)
 	default:
 		t.completeHandshake(s, src, "")
 		t.serveBatch(src, s, items, s.own.Sender)

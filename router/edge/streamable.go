@@ -7,7 +7,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
-	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -57,13 +56,13 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	logReceived(t.edge.log, t.current(src, id), in) // serve may revive the session later
-	var v access.Verdict
+	var v verdict
 	switch src.caller, v = t.authorize(in, src); { // by the key in _meta, if any
-	case v == access.KeyMissing, v == access.KeyWrong && !in.IsRequest():
-		t.reply.unauthorized(w, r, in.ID, v == access.KeyWrong)
-	case v == access.KeyWrong:
+	case v == keyMissing, v == keyWrong && !in.IsRequest():
+		t.reply.unauthorized(w, r, in.ID, v == keyWrong)
+	case v == keyWrong:
 		t.reply.message(w, http.StatusOK, wrongKey(t.edge, &in.Message, in.DeclaredVersion()))
-	case v == access.Unauthenticated:
+	case v == unauthenticated:
 		t.serveUnauthenticated(w, src, id, in)
 	default:
 		t.serve(w, r, src, id, in)

@@ -34,7 +34,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
-	"github.com/agenticnexus/agenticnexus/router/edge/access"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/synth"
@@ -276,9 +275,9 @@ func (a *App) handler() http.Handler {
 	}
 	mux.Handle("/servers/{name}/mcp", &singles{app: a, surfaces: map[string]http.Handler{}})
 	mountProfiles(mux, a)
-	metadata := a.edge.Guard(http.HandlerFunc(a.edge.Access().ServeMetadata))
-	mux.Handle(access.MetadataPath, metadata)
-	mux.Handle(access.MetadataPath+"/", metadata)
+	metadata := a.edge.Guard(http.HandlerFunc(a.edge.ServeMetadata))
+	mux.Handle(edge.MetadataPath, metadata)
+	mux.Handle(edge.MetadataPath+"/", metadata)
 	mountOperations(mux, a)
 	return mux
 }

@@ -167,7 +167,7 @@ type replay struct {
 
 	mu      sync.Mutex
 	numbers uint64
-	events  Queue[event]
+	events  []event
 	bytes   int
 	streams map[uint64]*Response // that are being written
 	over    bool
@@ -262,16 +262,16 @@ func (r *replay) keep(e event) {
 		return
 	}
 	e.data = Message{form: e.data.form, ID: e.data.ID, Body: jsonrpc.SingleLine(e.data.Body), Payer: r.payer}
-	for r.events.Len() >= replayEvents || r.bytes+size > ReplayBytes || !e.data.pay(r.budget) {
-		if r.events.Len() == 0 {
+	for len(r.events) >= replayEvents || r.bytes+size > ReplayBytes || !e.data.pay(r.budget) {
+		if len(r.events) == 0 {
 			return
 		}
-		old := r.events.Pop().data
+		old := pop(&r.events).data
 		r.bytes -= old.Size()
 		Settle(r.budget, old)
 	}
 	r.bytes += size
-	r.events.Push(e)
+	r.events = append(r.events, e)
 }
 
 // after returns the kept events of a stream that follow seq.
@@ -279,7 +279,7 @@ func (r *replay) after(stream, seq uint64) []event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var events []event
-	for _, e := range r.events.items[r.events.off:] {
+	for _, e := range r.events {
 		if e.stream == stream && e.seq > seq {
 			events = append(events, e)
 		}
@@ -305,10 +305,10 @@ func (r *replay) forget(stream uint64) {
 func (r *replay) clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.events.Len() > 0 {
-		Settle(r.budget, r.events.Pop().data)
+	for _, e := range r.events {
+		Settle(r.budget, e.data)
 	}
-	r.over, r.bytes, r.streams = true, 0, nil
+	r.over, r.events, r.bytes, r.streams = true, nil, 0, nil
 }
 
 // ParseEventID splits an event id into stream and number.

@@ -11,33 +11,12 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 )
 
-// Queue is a first-in, first-out queue that reuses its memory. The zero value is empty.
-type Queue[T any] struct {
-	items []T
-	off   int
-}
-
-// Len returns the number of values.
-func (q *Queue[T]) Len() int { return len(q.items) - q.off }
-
-// Push adds a value.
-func (q *Queue[T]) Push(v T) {
-	if q.off > 0 && len(q.items) == cap(q.items) && q.off >= len(q.items)/2 {
-		n := copy(q.items, q.items[q.off:])
-		clear(q.items[n:])
-		q.items, q.off = q.items[:n], 0
-	}
-	q.items = append(q.items, v)
-}
-
-// Pop removes and returns the oldest value. There must be one.
-func (q *Queue[T]) Pop() T {
+// pop removes and returns the oldest value of a queue.
+func pop[T any](queue *[]T) T {
 	var zero T
-	v := q.items[q.off]
-	q.items[q.off] = zero
-	if q.off++; q.off == len(q.items) {
-		q.items, q.off = q.items[:0], 0
-	}
+	v := (*queue)[0]
+	(*queue)[0] = zero
+	*queue = (*queue)[1:]
 	return v
 }
 
@@ -47,20 +26,20 @@ const queuedMessages = 1000
 // requestQueue holds the messages of one request, or of the session itself, on a stream. The zero value is empty. The
 // mutex of its stream guards it.
 type requestQueue struct {
-	Queue[Message]
-	vacant int  // entries of stream.order whose messages were dropped
-	closed bool // the last message is queued or written
+	messages []Message
+	vacant   int  // entries of stream.order whose messages were dropped
+	closed   bool // the last message is queued or written
 }
 
 // dropOldest removes the oldest droppable message. It reports false if there is none.
 func (q *requestQueue) dropOldest() (dropped Message, ok bool) {
-	i := slices.IndexFunc(q.items[q.off:], func(m Message) bool { return !m.Keep })
+	i := slices.IndexFunc(q.messages, func(m Message) bool { return !m.Keep })
 	if i < 0 {
 		return Message{}, false
 	}
-	dropped = q.items[q.off+i]
-	copy(q.items[q.off+1:q.off+i+1], q.items[q.off:q.off+i])
-	q.Pop()
+	dropped = q.messages[i]
+	copy(q.messages[1:i+1], q.messages[:i])
+	pop(&q.messages)
 	q.vacant++
 	return dropped, true
 }
@@ -72,7 +51,7 @@ type stream struct {
 	budget *limit.Budget
 	mu     sync.Mutex
 	space  sync.Cond // signals that messages were taken, or that the stream is gone
-	order  Queue[*requestQueue]
+	order  []*requestQueue
 	bytes  int
 	kept   int           // undroppable messages, queued or being written
 	taken  int           // of these, messages being written
@@ -118,7 +97,7 @@ func (s *stream) putLocked(q *requestQueue, m Message, last bool) bool {
 		}
 		return false
 	}
-	for !last && (q.Len() >= queuedMessages || s.bytes > 0 && s.bytes+m.Size() > s.bound || !m.pay(s.budget)) {
+	for !last && (len(q.messages) >= queuedMessages || s.bytes > 0 && s.bytes+m.Size() > s.bound || !m.pay(s.budget)) {
 		old, ok := q.dropOldest()
 		if !ok {
 			return false
@@ -132,11 +111,11 @@ func (s *stream) putLocked(q *requestQueue, m Message, last bool) bool {
 	if m.Keep {
 		s.kept++
 	}
-	q.Push(m)
+	q.messages = append(q.messages, m)
 	if q.vacant > 0 {
 		q.vacant--
 	} else {
-		s.order.Push(q)
+		s.order = append(s.order, q)
 	}
 	s.signal()
 	return true
@@ -179,12 +158,11 @@ func (s *stream) abandonLocked() {
 		return
 	}
 	s.gone = true
-	for s.order.Len() > 0 {
-		q := s.order.Pop()
-		Settle(s.budget, q.items[q.off:]...)
-		q.Queue, q.vacant = Queue[Message]{}, 0
+	for _, q := range s.order {
+		Settle(s.budget, q.messages...)
+		q.messages, q.vacant = nil, 0
 	}
-	s.bytes = 0
+	s.order, s.bytes = nil, 0
 	close(s.lost)
 	s.space.Broadcast()
 	s.signal()
@@ -219,13 +197,13 @@ func (s *stream) take(ms []Message) (_ []Message, done bool) {
 	defer s.mu.Unlock()
 	s.kept -= s.taken
 	s.taken = 0
-	for n := 0; s.order.Len() > 0 && len(ms) < takeMessages && n < takeBytes; {
-		q := s.order.Pop()
-		if q.Len() == 0 {
+	for n := 0; len(s.order) > 0 && len(ms) < takeMessages && n < takeBytes; {
+		q := pop(&s.order)
+		if len(q.messages) == 0 {
 			q.vacant--
 			continue
 		}
-		m := q.Pop()
+		m := pop(&q.messages)
 		n += m.Size()
 		s.bytes -= m.Size()
 		if m.Keep {

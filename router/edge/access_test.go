@@ -20,7 +20,7 @@ import (
 )
 
 func TestKeys(t *testing.T) {
-	w := newWire(t, edge.Options{Keys: keys(t)})
+	w := newWire(t, edge.Options{Keys: keys(t), Name: "router", Version: "1.2.3"})
 	bearer := func(key string) header { return header{"Authorization": "Bearer " + key} }
 	const (
 		wrong     = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Invalid API key"}],"isError":true}}`
@@ -53,6 +53,8 @@ func TestKeys(t *testing.T) {
 		{"none, initialized", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, ""},
 		{"none, ping", request("1", "ping", ""), nil, 200, `"result":{}`},
 		{"none, discover", request("1", "server/discover", ""), nil, 200, `"supportedVersions":["2026-07-28",`},
+		{"none, who answers", request("1", "server/discover", ""), nil, 200,
+			`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"router","version":"1.2.3"}}}}`},
 		{"none, modern", modernCall("echo"), modernHeader("tools/call", "echo"), 401, "needed"},
 	}
 	for _, row := range rows {
@@ -225,25 +227,16 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// With keys any Host is accepted: a page without a key cannot use it.
-func TestKeysMakeEveryHostGood(t *testing.T) {
-	w := newWire(t, edge.Options{Keys: keys(t), Public: true})
-	w.want("answer", request("1", "seen", ""), header{"Host": "nexus.example.com",
-		"X-API-Key": "key-ann"}, 200)
-}
-
-func TestTwoOriginsAreRefused(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	r, _ := http.NewRequest("POST", w.http.URL+"/mcp", reader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+// Two origins are refused. With keys any Host is accepted: a page without a key cannot use it.
+func TestOriginsAndKeys(t *testing.T) {
+	_, _, surface := newDirect(t, edge.Options{})
+	r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", reader(request("1", "ping", "")))
 	r.Header["Origin"] = []string{"http://localhost", "http://evil.example.com"}
-	resp, err := w.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != 403 {
-		t.Errorf("got %d, want 403", resp.StatusCode)
-	}
+	answer := httptest.NewRecorder()
+	surface.ServeHTTP(answer, r)
+	equal(t, "two origins", answer.Code, 403)
+	w := newWire(t, edge.Options{Keys: keys(t), Public: true})
+	w.want("any Host", request("1", "seen", ""), header{"Host": "nexus.example.com", "X-API-Key": "key-ann"}, 200)
 }
 
 func TestPreflight(t *testing.T) {

@@ -3,8 +3,9 @@ package edge_test
 import (
 	"context"
 	"errors"
-	"net/http"
+	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -114,61 +115,34 @@ func TestModernRequests(t *testing.T) {
 
 func TestUnsupportedVersionSaysWhatIsSupported(t *testing.T) {
 	w := newWire(t, edge.Options{})
-	_, _, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, header{"MCP-Protocol-Version": "1900-01-01"})
-	want := `"data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":` +
-		`"1900-01-01"}`
-	if !strings.Contains(body, want) {
-		t.Errorf("got %s, want %s", body, want)
-	}
+	const handshake = `"2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":`
+	w.want("header", request("1", "ping", ""), header{"MCP-Protocol-Version": "1900-01-01"}, 400,
+		`"data":{"supported":["2026-07-28",`+handshake+`"1900-01-01"}`)
 	c := w.sse(nil) // without 2026-07-28
-	status, _ := c.post(modernCall("echo"), nil)
-	body = c.events.message()
-	if want := `"data":{"supported":["2025-11-25","2025-06-18","2025-03-26","2024-11-05"],` +
-		`"requested":"2026-07-28"}`; status != 202 || !strings.Contains(body, want) {
-		t.Errorf("sse: got %d %s, want 202 and %s", status, body, want)
-	}
+	c.want("sse", modernCall("echo"), nil, 202)
+	contains(t, "sse", c.events.message(), `"data":{"supported":[`+handshake+`"2026-07-28"}`)
 }
 
 func TestModernExchange(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	want := []string{`"Session":""`, `"Version":"2026-07-28"`, `"Capabilities":{"x":1}`,
 		`"Info":{"name":"m","version":"1"}`}
-	check := func(name, body string) {
-		t.Helper()
-		for _, part := range want {
-			if !strings.Contains(body, part) {
-				t.Errorf("%s: got %s, want %s in it", name, body, part)
-			}
-		}
-	}
-	_, _, body := w.post(modern("1", "seen", ""), header{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "seen"})
-	check("http", body)
-	if !strings.Contains(body, `"Mcp-Method":["seen"]`) {
-		t.Errorf("http: got %s, want the headers in it", body)
-	}
+	h := header{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "seen"}
+	w.want("http", modern("1", "seen", ""), h, 200, append(want, `"Mcp-Method":["seen"]`)...)
+	w.want("notification", `{"jsonrpc":"2.0","method":"notifications/x","params":{`+modernMeta+`}}`,
+		header{"MCP-Protocol-Version": "2026-07-28"}, 202)
+	equal(t, "served", fmt.Sprint(w.srv.log()), "[notifications/x]")
 	p := newStdio(t, w.edge, w.srv)
 	p.send(modern("1", "seen", ""))
-	check("stdio", p.line())
+	contains(t, "stdio", p.line(), want...)
 	p.send(modern("2", "tools/call", `"name":"sleep",`))
-	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
+	w.served(2)
 	p.send(cancelOf("2", `"x"`))
 	mcptest.Eventually(t, "the call is cancelled", func() bool { return w.edge.Tracked() == 0 })
 	checkCause(t, w.srv, `"x"`)
 	p.send(strings.Replace(modern("3", "ping", ""), "2026-07-28", "2031-01-01", 1))
 	checkError(t, p.line(), "3", -32022)
 	p.finish()
-}
-
-// Notifications of 2026-07-28 are accepted without a session.
-func TestModernNotification(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	body := `{"jsonrpc":"2.0","method":"notifications/x","params":{` + modernMeta + `}}`
-	if status, _, got := w.post(body, header{"MCP-Protocol-Version": "2026-07-28"}); status != 202 || got != "" {
-		t.Errorf("got %d %q, want 202 and no body", status, got)
-	}
-	if got := w.srv.log(); len(got) != 1 || got[0] != "notifications/x" {
-		t.Errorf("served: got %q, want the notification", got)
-	}
 }
 
 // Since 2026-07-28 a request to the client is an input_required result, and the retry has the response.
@@ -228,55 +202,32 @@ func TestInputRequired(t *testing.T) {
 // A requestState is valid only for the caller and the request that it was issued for.
 func TestRequestStateBelongsToItsCaller(t *testing.T) {
 	w := newWire(t, edge.Options{Keys: keys(t)})
-	post := func(key, tool, body string) (int, string) {
-		h := modernHeader("tools/call", tool)
-		h["X-API-Key"] = key
-		status, _, got := w.post(body, h)
-		return status, got
-	}
-	_, first := post("key-ann", "ask-twice", roundTripOf("1", "ask-twice", asks, "1", ""))
+	h := func(key, tool string) header { return with(modernHeader("tools/call", tool), "X-API-Key", key) }
+	_, _, first := w.post(roundTripOf("1", "ask-twice", asks, "1", ""), h("key-ann", "ask-twice"))
 	_, more := required(t, first, `{"n":1}`)
-	for name, row := range map[string][2]string{
-		"another key":  {"key-bob", "ask-twice"},
-		"another tool": {"key-ann", "echo"},
-	} {
-		if status, got := post(row[0], row[1], roundTripOf("2", row[1], asks, "1", more)); status != 400 ||
-			!strings.Contains(got, "unknown or expired requestState") {
-			t.Errorf("%s: got %d %s, want it refused", name, status, got)
-		}
-	}
-	if _, got := post("key-ann", "echo", roundTripOf("2", "echo", asks, "1",
-		`"requestState":"of a server",`)); !strings.Contains(got, `"echo"`) {
-		t.Errorf("the state of a server: got %s, want it passed on", got)
-	}
-	if _, got := post("key-ann", "ask-twice", roundTripOf("2", "ask-twice", asks, "1", more)); !strings.Contains(got,
-		"input_required") {
-		t.Errorf("the caller's retry: got %s, want the next input request", got)
-	}
+	const stale = "unknown or expired requestState"
+	w.want("another key", roundTripOf("2", "ask-twice", asks, "1", more), h("key-bob", "ask-twice"), 400, stale)
+	w.want("another tool", roundTripOf("2", "echo", asks, "1", more), h("key-ann", "echo"), 400, stale)
+	w.want("the state of a server", roundTripOf("2", "echo", asks, "1", `"requestState":"of a server",`),
+		h("key-ann", "echo"), 200, `"echo"`)
+	w.want("the caller's retry", roundTripOf("2", "ask-twice", asks, "1", more), h("key-ann", "ask-twice"), 200,
+		"input_required")
 }
 
 // A client that hangs up during a round trip cancels the request. Between round trips there is no connection to close.
 func TestMRTREnds(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	ctx, hangUp := context.WithCancel(context.Background())
-	r, _ := http.NewRequestWithContext(ctx, "POST", w.http.URL+"/mcp", strings.NewReader(roundTripOf("1", "hold", asks,
-		"1", "")))
-	r.Header.Set("Content-Type", "application/json")
-	for name, value := range modernHeader("tools/call", "hold") {
-		r.Header.Set(name, value)
-	}
-	go func() {
-		if resp, err := w.client.Do(r); err == nil {
-			resp.Body.Close()
-		}
-	}()
-	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.log()) == 1 })
-	hangUp()
-	mcptest.Eventually(t, "it is cancelled", func() bool {
-		return errors.Is(w.srv.lastCause(), context.Canceled) &&
-			w.edge.Tracked() == 0
+	synctest.Test(t, func(t *testing.T) {
+		e, srv, surface := newDirect(t, edge.Options{})
+		ctx, hangUp := context.WithCancel(t.Context())
+		go directly(ctx, surface, "POST", roundTripOf("1", "hold", asks, "1", ""), modernHeader("tools/call", "hold"))
+		synctest.Wait()
+		equal(t, "in flight", e.Tracked(), 1)
+		hangUp()
+		synctest.Wait()
+		equal(t, "cause", srv.lastCause(), context.Canceled)
+		equal(t, "in flight after the client has left", e.Tracked(), 0)
 	})
-
+	w := newWire(t, edge.Options{})
 	p := newStdio(t, w.edge, w.srv)
 	p.send(roundTripOf("1", "ask-twice", asks, "1", ""))
 	_, more := required(t, p.line(), `{"n":1}`)
@@ -284,34 +235,27 @@ func TestMRTREnds(t *testing.T) {
 	p.line() // progress
 	required(t, p.line(), `{"n":1}`)
 	p.send(roundTripOf("1", "hold", asks, "1", "")) // the id is free
-	mcptest.Eventually(t, "the call is served", func() bool { return w.srv.log()[len(w.srv.log())-1] == "tools/call:hold" })
+	mcptest.Eventually(t, "the call is served", func() bool { return slices.Contains(w.srv.log(), "tools/call:hold") })
 	p.send(cancelOf("1", `"enough"`))
 	mcptest.Eventually(t, "it is cancelled", func() bool { var c *edge.Cancelled; return errors.As(w.srv.lastCause(), &c) })
-	equal(t, "in flight", w.edge.Tracked(), 1)
+	equal(t, "in flight, the one whose client is away", w.edge.Tracked(), 1)
 }
 
 // A result between round trips waits for the next round trip, for a bounded time.
 func TestResultWaitsForRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := newServer()
-		e := edge.New(edge.Options{})
-		h := e.Streamable(srv, nil)
-		post := func(body string) *httptest.ResponseRecorder {
-			return direct(h, "POST", body, modernHeader("tools/call", "ask-briefly"))
+		e, srv, surface := newDirect(t, edge.Options{})
+		post := func(id, more string) *httptest.ResponseRecorder {
+			return direct(surface, "POST", roundTripOf(id, "ask-briefly", asks, "1", more), modernHeader("tools/call", "ask-briefly"))
 		}
-		_, more := required(t, post(roundTripOf("1", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
+		_, more := required(t, post("1", "").Body.String(), `{"action":"accept"}`)
 		time.Sleep(5 * time.Minute)
-		if !errors.Is(srv.lastCause(), context.DeadlineExceeded) {
-			t.Errorf("the request: got %v, want a timeout", srv.lastCause())
-		}
-		contains(t, "a client that comes late", post(roundTripOf("2", "ask-briefly", asks, "1", more)).Body.String(), `"id":2,"result":{"resultType":"complete"`)
-		_, more = required(t, post(roundTripOf("3", "ask-briefly", asks, "1", "")).Body.String(), `{"action":"accept"}`)
+		equal(t, "the request", srv.lastCause(), context.DeadlineExceeded)
+		contains(t, "a client that comes late", post("2", more).Body.String(), `"id":2,"result":{"resultType":"complete"`)
+		_, more = required(t, post("3", "").Body.String(), `{"action":"accept"}`)
 		time.Sleep(11 * time.Minute)
-		equal(t, "a client that stays away", e.Tracked(), 0)
-		if w := post(roundTripOf("4", "ask-briefly", asks, "1", more)); w.Code != 400 {
-			t.Errorf("a client that comes too late: got %d %s, want 400", w.Code, w.Body)
-		}
-		equal(t, "Stop", e.Stop(t.Context()), nil)
+		equal(t, "in flight while a client stays away", e.Tracked(), 0)
+		equal(t, "a client that comes too late", post("4", more).Code, 400)
 	})
 }
 
@@ -364,16 +308,13 @@ func TestLateRetry(t *testing.T) {
 // A request between round trips does not delay Stop. One in a round trip is finished, without further round trips.
 func TestStopEndsWaitingMRTRs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := newServer()
-		e := edge.New(edge.Options{})
-		h := e.Streamable(srv, nil)
-		required(t, direct(h, "POST", roundTripOf("1", "ask-twice", asks, "1", ""), modernHeader("tools/call",
-			"ask-twice")).Body.String(), `{"n":1}`)
+		e, srv, surface := newDirect(t, edge.Options{})
+		post := func(id, tool string) string {
+			return direct(surface, "POST", roundTripOf(id, tool, asks, "1", ""), modernHeader("tools/call", tool)).Body.String()
+		}
+		required(t, post("1", "ask-twice"), `{"n":1}`)
 		waiting := make(chan string)
-		go func() {
-			waiting <- direct(h, "POST", roundTripOf("2", "hold-and-ask", asks, "1", ""), modernHeader("tools/call",
-				"hold-and-ask")).Body.String()
-		}()
+		go func() { waiting <- post("2", "hold-and-ask") }()
 		synctest.Wait()
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -381,24 +322,12 @@ func TestStopEndsWaitingMRTRs(t *testing.T) {
 		stopped := make(chan error)
 		go func() { stopped <- e.Stop(ctx) }()
 		synctest.Wait()
-		if got := e.Tracked(); got != 1 || !errors.Is(srv.lastCause(), edge.ErrStopped) {
-			t.Errorf("got %d requests in flight and the cause %v, want the one whose client waits and ErrStopped", got,
-				srv.lastCause())
-		}
+		equal(t, "in flight, the one whose client waits", e.Tracked(), 1)
+		equal(t, "cause of the other", srv.lastCause(), edge.ErrStopped)
 		close(srv.release)
 		contains(t, "the client that waits", <-waiting, edge.ErrClientGone.Error())
 		if err := <-stopped; err != nil || time.Since(began) > time.Second {
 			t.Errorf("Stop: got %v after %v, want nil at once", err, time.Since(began))
 		}
 	})
-}
-
-// A stranger learns from server/discover who answers, as any client of 2026-07-28 does: in _meta.
-func TestDiscoverTellsStrangersWhoAnswers(t *testing.T) {
-	w := newWire(t, edge.Options{Keys: keys(t), Name: "router", Version: "1.2.3"})
-	_, _, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+modernMeta+`}}`, modernHeader("server/discover", ""))
-	const want = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"router","version":"1.2.3"}}}}`
-	if !strings.HasSuffix(strings.TrimSpace(body), want) {
-		t.Errorf("got %s, want %s at the end", body, want)
-	}
 }

@@ -216,11 +216,14 @@ func TestLostResponsesAreKept(t *testing.T) {
 		// start makes a call that has sent one event when its connection breaks.
 		start := func(id, tool string) (event string) {
 			ctx, hangUp := context.WithCancel(t.Context())
-			answer := make(chan *httptest.ResponseRecorder, 1)
-			go func() { answer <- directly(ctx, surface, "POST", call(id, tool, "{}"), h) }()
+			r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", reader(call(id, tool, "{}")))
+			r.Header.Set("Mcp-Session-Id", h["Mcp-Session-Id"])
+			w := httptest.NewRecorder()
+			go surface.ServeHTTP(w, r)
 			synctest.Wait()
 			hangUp()
-			f, _ := readEvents(t, (<-answer).Body).next()
+			synctest.Wait()
+			f, _ := readEvents(t, w.Body).next()
 			return f.id
 		}
 		var ids []string
@@ -265,20 +268,23 @@ func TestStuckClients(t *testing.T) {
 
 		sending := dial("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n" +
 			"Content-Length: 1000\r\n\r\n{")
-		go func() {
+		var sender sync.WaitGroup
+		sender.Go(func() {
 			for {
 				if _, err := io.WriteString(sending, " "); err != nil {
 					return
 				}
 				time.Sleep(5 * time.Second)
 			}
-		}()
+		})
 		began := time.Now()
 		answer, _ := io.ReadAll(sending) // until the server closes the connection
 		if took := time.Since(began); took < 55*time.Second || took > 65*time.Second {
 			t.Errorf("a slow body: got the connection closed after %v, want a minute", took)
 		}
 		contains(t, "a slow body", string(answer), "HTTP/1.1 400")
+		sending.Close()
+		sender.Wait()
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -15,19 +14,19 @@ import (
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// A POST with nothing but a body is served in version 2025-03-26.
+// A POST with nothing but a body is served in version 2025-03-26. A request of a session has the client's description
+// from initialize.
 func TestLenientPost(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	status, h, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"seen","params":{"a":1}}`, nil)
 	if status != 200 || h.Get("Content-Type") != "application/json" || h.Get("Mcp-Session-Id") != "" {
 		t.Errorf("got %d %v, want 200, JSON and no session", status, h)
 	}
-	for _, want := range []string{`"Session":""`, `"Version":"2025-03-26"`, `"Caller":"addr:127.0.0.1"`,
-		`"Params":{"a":1}`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("got %s, want %s in it", body, want)
-		}
-	}
+	contains(t, "no session", body, `"Session":""`, `"Version":"2025-03-26"`, `"Caller":"addr:127.0.0.1"`, `"Params":{"a":1}`)
+	session := w.open("2025-06-18")
+	w.want("session", `{"jsonrpc":"2.0","id":1,"method":"seen"}`, session, 200,
+		`"Session":"`+session["Mcp-Session-Id"]+`"`, `"Version":"2025-06-18"`, `"Capabilities":{"sampling":{}}`,
+		`"Info":{"name":"c","version":"1"}`)
 }
 
 func TestNegotiation(t *testing.T) {
@@ -48,19 +47,6 @@ func TestNegotiation(t *testing.T) {
 		contains(t, fmt.Sprintf("stdio, %q", row.asked), p.line(), want)
 	}
 	p.finish()
-}
-
-// Every request of a session has the client's description from initialize.
-func TestSessionKnowsItsClient(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	h := w.open("2025-06-18")
-	_, _, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"seen"}`, h)
-	for _, want := range []string{`"Session":"` + h["Mcp-Session-Id"] + `"`, `"Version":"2025-06-18"`,
-		`"Capabilities":{"sampling":{}}`, `"Info":{"name":"c","version":"1"}`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("got %s, want %s in it", body, want)
-		}
-	}
 }
 
 // Each message is refused with the given status and code, and none reaches the handler.
@@ -124,39 +110,6 @@ func TestRefusedPosts(t *testing.T) {
 	}
 }
 
-func TestInitializeIsBounded(t *testing.T) {
-	w := newWire(t, edge.Options{})
-	status, _, body := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"a":"`+
-		strings.Repeat("a", 64<<10)+`"}}}`, nil)
-	if status != 400 {
-		t.Errorf("got %d, want 400", status)
-	}
-	checkError(t, body, "1", -32602)
-	equal(t, "sessions", w.edge.Sessions(), 0)
-}
-
-func TestChunkedBodyIsBounded(t *testing.T) {
-	w := newWire(t, edge.Options{Limits: limit.Config{BodyBytes: 200}})
-	send := func(n int) (int, string) {
-		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"%s"}}`, strings.Repeat("a", n))
-		r, _ := http.NewRequest("POST", w.http.URL+"/mcp", struct{ io.Reader }{strings.NewReader(body)})
-		r.Header.Set("Content-Type", "application/json")
-		resp, err := w.client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		b, _ := io.ReadAll(resp.Body)
-		return resp.StatusCode, string(b)
-	}
-	if status, body := send(100); status != 200 {
-		t.Errorf("within the limit: got %d %s, want 200", status, body)
-	}
-	if status, body := send(200); status != 413 {
-		t.Errorf("over the limit: got %d %s, want 413", status, body)
-	}
-}
-
 // A client that sends its whole message before it reads gets the reason for the refusal.
 func TestTooLargeIsTold(t *testing.T) {
 	const limited = 4 << 20
@@ -184,21 +137,11 @@ func TestTooLargeIsTold(t *testing.T) {
 // A body that ends before its announced length is no message.
 func TestCutBody(t *testing.T) {
 	w := newWire(t, edge.Options{})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(w.http.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "+
-		"500\r\n\r\n%s", call("1", "echo", "{}"))
+	conn := w.raw(call("1", "echo", "{}"), 500, nil)
 	_ = conn.(*net.TCPConn).CloseWrite()
 	answer, _ := io.ReadAll(conn)
-	if !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
-		t.Errorf("got %q, want 400", answer)
-	}
-	if got := w.srv.log(); len(got) != 0 {
-		t.Errorf("served: got %q, want nothing", got)
-	}
+	contains(t, "cut", string(answer), "HTTP/1.1 400 ")
+	equal(t, "served", len(w.srv.log()), 0)
 }
 
 func TestMethods(t *testing.T) {
@@ -286,11 +229,8 @@ func TestAccept(t *testing.T) {
 func TestEventsAreSingleLines(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	_, _, got := w.post(call("1", "lines", "{}"), nil)
-	want := "event: message\ndata: {\"jsonrpc\":\"2.0\", \"method\":\"notifications/x\"}\n\n" +
-		"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{  \"a\":   1 }}\n\n"
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	equal(t, "events", got, "event: message\ndata: {\"jsonrpc\":\"2.0\", \"method\":\"notifications/x\"}\n\n"+
+		"event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{  \"a\":   1 }}\n\n")
 	p := newStdio(t, w.edge, w.srv)
 	p.send(call("1", "lines", "{}"))
 	p.line()

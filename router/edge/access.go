@@ -154,7 +154,7 @@ func (e *Edge) ServeMetadata(w http.ResponseWriter, r *http.Request) {
 }
 
 // Challenge returns the WWW-Authenticate value for a refused request; refused is nil if it has neither key nor token.
-func (e *Edge) Challenge(r *http.Request, refused *auth.Refusal) string {
+func Challenge(e *Edge, r *http.Request, refused *auth.Refusal) string {
 	p := e.access
 	challenge := `Bearer realm="agenticnexus"`
 	c := p.oauth()

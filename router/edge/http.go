@@ -128,7 +128,7 @@ func (a replies) unauthorized(w http.ResponseWriter, r *http.Request, id jsonrpc
 		return
 	}
 	a.edge.refusals.unauthorized.Add(1)
-	w.Header().Set("WWW-Authenticate", a.edge.Challenge(r, nil))
+	w.Header().Set("WWW-Authenticate", Challenge(a.edge, r, nil))
 	a.invalidRequest(w, http.StatusUnauthorized, id, "Unauthorized: "+a.edge.access.missing())
 }
 
@@ -142,7 +142,7 @@ func (a replies) notAdmitted(w http.ResponseWriter, r *http.Request, id jsonrpc.
 		return
 	}
 	if refused.Code != "" {
-		w.Header().Set("WWW-Authenticate", a.edge.Challenge(r, refused))
+		w.Header().Set("WWW-Authenticate", Challenge(a.edge, r, refused))
 	}
 	a.invalidRequest(w, refused.Status, id, http.StatusText(refused.Status)+": "+refused.Text)
 }

@@ -101,7 +101,7 @@ func (o *operators) authorize(next http.Handler) http.Handler {
 func (o *operators) refuse(w http.ResponseWriter, r *http.Request, refused *auth.Refusal) {
 	edge.CountRefused(o.edge, refused)
 	if refused.Status == http.StatusUnauthorized {
-		w.Header().Add("WWW-Authenticate", o.edge.Challenge(r, refused))
+		w.Header().Add("WWW-Authenticate", edge.Challenge(o.edge, r, refused))
 		if o.keys.Any() {
 			w.Header().Add("WWW-Authenticate", `Basic realm="agenticnexus", charset="UTF-8"`)
 		}

@@ -50,7 +50,8 @@ func (l List) Has(server, tool string) bool {
 func (l List) Lookup(name string) (plan.Tool, *plan.Error) {
 	var found []plan.Tool
 	for _, t := range l {
-		if name == t.Name || slices.Contains([]string{t.Server + "__" + t.Tool, t.Server + ":" + t.Tool, t.Server + "." + t.Tool}, name) {
+		qualified := []string{t.Server + "__" + t.Tool, t.Server + ":" + t.Tool, t.Server + "." + t.Tool}
+		if name == t.Name || slices.Contains(qualified, name) {
 			return t, nil
 		}
 		if name == t.Tool {

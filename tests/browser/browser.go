@@ -8,9 +8,9 @@
 //	p.Check()
 //
 // Methods fail the test when they fail; they wait up to two minutes, for machines under load. A browser and a page end
-// with the test that started or opened them; subtests share a browser. A Browser and a Page serve one goroutine. Without
-// Chromium or axe-core the test is skipped, or fails where CI is true. Screenshots go to the folder NEXUS_ARTIFACTS, if
-// it is set.
+// with the test that started or opened them; subtests share a browser. A Browser and a Page serve one goroutine.
+// Without Chromium or axe-core the test is skipped, or fails where CI is true. Screenshots go to the folder
+// NEXUS_ARTIFACTS, if it is set.
 package browser
 
 import (

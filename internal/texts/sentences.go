@@ -48,9 +48,13 @@ func followedBySpace(text string, i int) bool {
 
 // abbreviation reports whether the text ends with a word after which a dot does not end a sentence.
 func abbreviation(text string) bool {
-	i := strings.LastIndexFunc(text, unicode.IsSpace)
-	w := strings.ToLower(strings.TrimLeft(text[i+1:], "(\"'"))
-	return abbreviations[w] || utf8.RuneCountInString(w) == 1 && unicode.IsLetter(rune(w[0])) && w != "i"
+	if i := strings.LastIndexFunc(text, unicode.IsSpace); i >= 0 {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		text = text[i+size:]
+	}
+	w := strings.ToLower(strings.TrimLeft(text, "(\"'"))
+	first, size := utf8.DecodeRuneInString(w)
+	return abbreviations[w] || size > 0 && size == len(w) && unicode.IsLetter(first) && w != "i"
 }
 
 var abbreviations = set(`mr mrs ms dr prof st jr sr vs etc e.g i.e eg ie no inc ltd co corp approx dept est fig min max

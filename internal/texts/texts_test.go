@@ -125,6 +125,8 @@ func TestSentences(t *testing.T) {
 		`Post "Come home. And then call me" to the wall`: {`Post "Come home. And then call me" to the wall`},
 		"One (or two; or three). Four; five\nsix":        {"One (or two; or three).", "Four;", "five", "six"},
 		"天气？新闻":                                          {"天气？", "新闻"},
+		"Pens,\u00a0etc. of ours":                        {"Pens,\u00a0etc. of ours"}, // after a space of two bytes
+		"Ask \u05d0. Levi":                               {"Ask \u05d0. Levi"},        // a letter of two bytes
 		"":                                               nil,
 	} {
 		if got := texts.Sentences(text); !slices.Equal(got, want) {

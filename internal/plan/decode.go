@@ -368,16 +368,16 @@ func newIDs(taken []string) ids {
 	return n
 }
 
-// give records the id of the step at a place of the plan. A repeated id belongs to the first step that has it; the
+// give records the id of the step with a number, from 1. A repeated id belongs to the first step that has it; the
 // later step becomes invalid and loses it.
-func (n ids) give(s *Step, place int) {
+func (n ids) give(s *Step, number int) {
 	if s.ID == "" {
 		return
 	}
 	if n.given[s.ID] {
 		s.Invalid = &Error{
 			Reason:  reason.DuplicateID,
-			Message: fmt.Sprintf("step %d: id %s is used by an earlier step", place, quoteShort(s.ID)),
+			Message: fmt.Sprintf("step %d: id %s is used by an earlier step", number, quoteShort(s.ID)),
 		}
 		s.ID = ""
 		return
@@ -385,9 +385,9 @@ func (n ids) give(s *Step, place int) {
 	n.given[s.ID], n.used[s.ID] = true, true
 }
 
-// fill gives a step without an id the id "s" and its place in the plan, or the next free number.
-func (n ids) fill(s *Step, place int) {
-	for i := place; s.ID == ""; i++ {
+// fill gives a step without an id the id "s" and its number, or the next free one.
+func (n ids) fill(s *Step, number int) {
+	for i := number; s.ID == ""; i++ {
 		if id := "s" + strconv.Itoa(i); !n.used[id] {
 			n.used[id], s.ID = true, id
 		}

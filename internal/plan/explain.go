@@ -63,7 +63,7 @@ func explainRefusal(s *jsonschema.Schema, instance any, unknown []string) (refus
 			lines = append(lines, fmt.Sprintf("and %d more", len(findings)-i))
 			break
 		}
-		lines = append(lines, texts.Line(e.place(f.path)+": "+f.text, maxFinding))
+		lines = append(lines, texts.Line(e.location(f.path)+": "+f.text, maxFinding))
 	}
 	return &Error{reason.InvalidArguments, strings.Join(lines, "; ")}
 }
@@ -241,8 +241,8 @@ func pointer(path []string) string {
 	return string(p)
 }
 
-// place formats a path like a program does: arguments.items[0].name.
-func (e *explainer) place(path []string) string {
+// location formats a path like a program does: arguments.items[0].name.
+func (e *explainer) location(path []string) string {
 	b := []byte("arguments")
 	v := e.root
 	for _, name := range path {

@@ -18,7 +18,8 @@ import (
 // and the plan object of a process_query result. "name" is accepted for "tool", and "args" or "parameters" for
 // "arguments". The steps of the first two forms are sequential (Plan.Sequential). The plan may stand alone, in a code
 // fence, amid prose, or after <think>…</think>. If there are several, the last one outside of the thinking counts; an
-// empty array in the middle of a sentence counts only if there is nothing else. An empty plan is valid.
+// empty array in the middle of a sentence counts only if nothing else outside of the thinking is a plan. An empty plan
+// is valid.
 //
 // A step without an id gets one that is neither in the plan nor in taken, the ids of earlier rounds. An error in one
 // step is stored in its Invalid. Arguments are compacted; their numbers and member order are unchanged.
@@ -45,8 +46,8 @@ type candidate struct {
 
 // Ranks of candidates, from worst to best.
 const (
-	rankThought = iota + 1 // inside <think>
-	rankAside              // an empty array within a line of prose
+	rankThought      = iota + 1 // inside <think>
+	rankEmptyInProse            // an empty array within a line of prose
 	rankPlan
 )
 
@@ -59,16 +60,16 @@ func find(text []byte, taken []string) (candidate, error) {
 		}
 	}
 	d := new(jsontext.Decoder)
-	thinking := false
+	inThought := false
 	broken := 0                    // text before this offset is part of a value that is not JSON
 	budget := 16 * (1 + len(text)) // bytes that may be scanned, because broken values are scanned again
 	for i := 0; i < len(text) && budget > 0; {
 		if text[i] == '<' {
 			if n, open := thinkTag(text[i:]); n > 0 {
-				if !open && !thinking && best.rank > 0 { // everything before was thinking
+				if !open && !inThought && best.rank > 0 { // everything before was thinking
 					best.rank = rankThought
 				}
-				thinking = open
+				inThought = open
 				i += n
 				continue
 			}
@@ -89,7 +90,7 @@ func find(text []byte, taken []string) (candidate, error) {
 			continue
 		case err != nil:
 			c.err = fmt.Errorf("%w: %w", ErrBroken, err)
-			if !thinking { // its parts are not plans
+			if !inThought { // its parts are not plans
 				s.end = brokenEnd(text[i:])
 			}
 		default:
@@ -101,10 +102,10 @@ func find(text []byte, taken []string) (candidate, error) {
 				continue
 			}
 			if empty && text[i] == '[' && !ownLine(text, i, i+s.end) {
-				c.rank = rankAside
+				c.rank = rankEmptyInProse
 			}
 		}
-		if thinking {
+		if inThought {
 			c.rank = rankThought
 		}
 		offer(c)
@@ -116,17 +117,17 @@ func find(text []byte, taken []string) (candidate, error) {
 	return best, nil
 }
 
-// A span is the part of a JSON value that scan has read.
-type span struct {
+// A scanned is the part of a JSON value that scan has read.
+type scanned struct {
 	end   int  // bytes up to the value's end, or to where reading stopped
 	steps bool // it looks like a plan: a list of objects with a tool, or "steps" or "tools"
 }
 
 // scan reads the JSON value at the start of text; anything may follow. The error is errUnfinished if text ends within
 // the value and errTooDeep if the value is nested too deeply.
-func scan(d *jsontext.Decoder, text []byte) (span, error) {
+func scan(d *jsontext.Decoder, text []byte) (scanned, error) {
 	d.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
-	var s span
+	var s scanned
 	root := jsontext.Kind(0)
 	for {
 		token, err := d.ReadToken()
@@ -238,15 +239,15 @@ type Reader struct {
 	sequential bool
 
 	// In the value that may be the plan:
-	root     byte // '[' or '{'
-	depth    int  // objects and arrays that are open
-	list     int  // depth within the list of steps, 0 before it begins
-	step     int  // start of the open step
-	inString bool
-	escaped  bool // the next byte belongs to an escape sequence
-	quote    int  // start of the last string
-	name     []byte
-	member   string // the member of the root object whose value is being read
+	root      byte // '[' or '{'
+	depth     int  // objects and arrays that are open
+	listDepth int  // depth within the list of steps, 0 before it begins
+	step      int  // start of the open step
+	inString  bool
+	escaped   bool // the next byte belongs to an escape sequence
+	quote     int  // start of the last string
+	name      []byte
+	member    string // the member of the root object whose value is being read
 }
 
 type readerState int
@@ -285,7 +286,8 @@ func (r *Reader) Feed(chunk string) []Step {
 	return steps
 }
 
-// Sequential reports whether the last steps run one after the other, so that only the first of them may start.
+// Sequential reports whether the steps of the plan run one after the other. Then none may start before the plan is
+// complete.
 func (r *Reader) Sequential() bool { return r.sequential }
 
 func (r *Reader) stop() { *r = Reader{state: finished, sequential: r.sequential} }
@@ -315,9 +317,9 @@ func (r *Reader) seek() bool {
 			return false
 		}
 		if mayStartPlan(rest) {
-			r.state, r.root, r.depth, r.list, r.member = reading, rest[0], 1, 0, ""
+			r.state, r.root, r.depth, r.listDepth, r.member = reading, rest[0], 1, 0, ""
 			if r.sequential = r.root == '['; r.sequential {
-				r.list = 1
+				r.listDepth = 1
 			}
 		}
 	}
@@ -355,16 +357,16 @@ func (r *Reader) read() (Step, bool) {
 		case r.depth > MaxDepth:
 			r.stop()
 		case r.root == '{' && r.depth == 2 && c == '[' && (r.member == "steps" || r.member == "tools"):
-			r.list = 2
-		case r.list > 0 && r.depth == r.list+1:
+			r.listDepth = 2
+		case r.listDepth > 0 && r.depth == r.listDepth+1:
 			r.step = r.pos - 1
 		}
 	case '}', ']':
 		r.depth--
 		switch {
-		case r.list > 0 && r.depth == r.list:
+		case r.listDepth > 0 && r.depth == r.listDepth:
 			return r.complete(r.text[r.step:r.pos])
-		case r.list > 0 && r.depth < r.list:
+		case r.listDepth > 0 && r.depth < r.listDepth:
 			r.stop()
 		case r.depth == 0:
 			r.state = seeking

@@ -322,12 +322,12 @@ func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
 	for i, segment := range r.path {
 		found, err := descend(d, segment)
 		if err != nil || !found {
-			place := "$" + r.step
+			parent := "$" + r.step
 			if i > 0 {
-				place += "." + strings.Join(r.path[:i], ".")
+				parent += "." + strings.Join(r.path[:i], ".")
 			}
 			return nil, missing(r, fmt.Sprintf("%s is not in %s, which is of type %s",
-				quoteShort(segment), texts.Cut(place, 100), kindName(v.Kind())))
+				quoteShort(segment), texts.Cut(parent, 100), kindName(v.Kind())))
 		}
 		if i == len(r.path)-1 {
 			if v, err = d.ReadValue(); err != nil {

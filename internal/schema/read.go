@@ -50,10 +50,10 @@ func read(root *node) *Schema {
 	return whole
 }
 
-// child adds a part to the inner schema at *place, which it creates unless a bound is reached.
-func (r *reader) child(parent *task, place **Schema, part *node) {
-	if *place != nil {
-		r.tasks[*place].merge(part)
+// child adds a part to the inner schema in *slot, which it creates unless a bound is reached.
+func (r *reader) child(parent *task, slot **Schema, part *node) {
+	if *slot != nil {
+		r.tasks[*slot].merge(part)
 		return
 	}
 	t := &task{into: &Schema{}, parts: []*node{part}, parent: parent}
@@ -64,7 +64,7 @@ func (r *reader) child(parent *task, place **Schema, part *node) {
 		parent.into.Open = true
 		return
 	}
-	*place = t.into
+	*slot = t.into
 	r.tasks[t.into] = t
 	r.queue = append(r.queue, t)
 }
@@ -195,10 +195,10 @@ func (r *reader) descend(t *task, keyword string, v *node) {
 			t.properties = make(map[string]*Schema, len(v.open().names))
 		}
 		for i, name := range v.open().names {
-			place, known := t.properties[name]
-			if r.child(t, &place, v.nodes[i]); place != nil && !known {
-				t.properties[name] = place
-				s.Properties = append(s.Properties, Property{Name: name, Schema: place})
+			inner, known := t.properties[name]
+			if r.child(t, &inner, v.nodes[i]); inner != nil && !known {
+				t.properties[name] = inner
+				s.Properties = append(s.Properties, Property{Name: name, Schema: inner})
 			}
 		}
 	case "items", "prefixItems":

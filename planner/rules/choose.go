@@ -138,17 +138,17 @@ func (c *chooser) write(cl clause, tools []*tool) bool {
 		if t.reads || !called && !t.does(cl) {
 			continue
 		}
-		exact := called || slices.Contains(t.verbs, search.Stem(cl.verb)) || slices.Contains(t.full, cl.verb+cl.lower(1))
+		exact := called || slices.Contains(t.verbs, search.Stem(cl.verb)) || slices.Contains(t.nameWords, cl.verb+cl.lower(1))
 		if nearest == nil && (exact || plan.Acts(cl.verb)) {
 			nearest = t
 		}
 		f := fill(cl, t, c.message.text)
 		covered, ok := t.covered(cl, f)
-		loose := len(f.args) - f.typed()
+		loose := len(f.args) - f.typedCount()
 		if !ok || loose > 1 || len(cl.unexplained(t, f)) > 0 {
 			continue
 		}
-		one := choice{call{t, f, cl}, covered + 0.3*float64(f.typed()) - 0.5*float64(loose)}
+		one := choice{call{t, f, cl}, covered + 0.3*float64(f.typedCount()) - 0.5*float64(loose)}
 		if slices.Contains(t.verbs[:min(1, len(t.verbs))], search.Stem(cl.verb)) {
 			one.score += 0.3
 		}
@@ -215,15 +215,15 @@ func (t *tool) covered(cl clause, f filling) (n float64, ok bool) {
 			said["email"], said["mail"], said["messag"] = true, true, true
 		}
 	}
-	for _, q := range t.params {
-		if f.args[q.name].typed {
-			for _, s := range q.stems {
+	for _, p := range t.params {
+		if f.args[p.name].typed {
+			for _, s := range p.stems {
 				said[s] = true
 			}
 		}
 	}
 	open := 0
-	for _, w := range t.full {
+	for _, w := range t.nameWords {
 		stem := search.Stem(w)
 		related := func() bool {
 			for s := range said {
@@ -238,14 +238,14 @@ func (t *tool) covered(cl clause, f filling) (n float64, ok bool) {
 			n++
 		case polarity[w]:
 			return 0, false
-		case acts(w) || search.IsStopWord(w) && len(f.args) > 0 || strings.HasPrefix(w, cl.verb) && strings.HasSuffix(w, cl.lower(1)):
+		case isToolVerb(w) || search.IsStopWord(w) && len(f.args) > 0 || strings.HasPrefix(w, cl.verb) && strings.HasSuffix(w, cl.lower(1)):
 		case related():
 			n += 0.8
 		default:
 			open++
 		}
 	}
-	return n, open == 0 || open == 1 && nouns == 0 && len(f.args) > 0 && f.typed() == len(f.args)
+	return n, open == 0 || open == 1 && nouns == 0 && len(f.args) > 0 && f.typedCount() == len(f.args)
 }
 
 // unexplained returns the tokens of a command that neither an argument takes nor the tool knows.
@@ -257,12 +257,12 @@ func (c clause) unexplained(t *tool, f filling) (out []token) {
 			out = append(out, x) // "cancel the cancellation of order 4711"
 		case i == 0, f.takes(x), x.kind == mark && (x.lower == "," || x.lower == ":"), namedIn(x.text, []*tool{t}) != nil:
 		case x.kind == word && (polarity[x.lower] || x.lower == "back" || x.lower == "over") && (i == 1 || last || x.lower == "off"):
-			if !slices.Contains(t.full, x.lower) && !slices.Contains(t.full, c.verb+x.lower) {
+			if !slices.Contains(t.nameWords, x.lower) && !slices.Contains(t.nameWords, c.verb+x.lower) {
 				out = append(out, x)
 			}
 		case x.lower == "and" && !last && f.labels(t, c.tokens[i+1]): // "subject … and body …"
 		case x.kind == word && plainWords[x.lower] && x.lower != "and", i == 1 && (x.lower == "me" || x.lower == "us"):
-		case x.kind == word && t.knows(x.lower) >= 0.7 && !(inflected(x.lower) && !t.names(x.lower)):
+		case x.kind == word && t.weightOf(x.lower) >= 0.7 && !(inflected(x.lower) && !t.names(x.lower)):
 		default:
 			out = append(out, x)
 		}
@@ -272,9 +272,9 @@ func (c clause) unexplained(t *tool, f filling) (out []token) {
 
 // labels reports whether a word names an argument.
 func (f filling) labels(t *tool, x token) bool {
-	return slices.ContainsFunc(t.params, func(q param) bool {
-		_, given := f.args[q.name]
-		return given && q.labels(x.lower)
+	return slices.ContainsFunc(t.params, func(p param) bool {
+		_, given := f.args[p.name]
+		return given && p.labels(x.lower)
 	})
 }
 
@@ -285,9 +285,9 @@ func inflected(w string) bool {
 
 // names reports whether the name of a tool, of a parameter or a choice has a word.
 func (t *tool) names(w string) bool {
-	return slices.Contains(t.full, w) || slices.ContainsFunc(t.params, func(q param) bool {
+	return slices.Contains(t.nameWords, w) || slices.ContainsFunc(t.params, func(p param) bool {
 		chosen := func(s string) bool { return strings.Contains(strings.ToLower(s), w) }
-		return slices.Contains(texts.Words(q.name), w) || slices.ContainsFunc(q.choices, chosen)
+		return slices.Contains(texts.Words(p.name), w) || slices.ContainsFunc(p.choices, chosen)
 	})
 }
 
@@ -296,7 +296,7 @@ func (t *tool) names(w string) bool {
 func about(cl clause, tools []*tool, other *tool) string {
 	for _, t := range tools {
 		does := func(x token) bool {
-			return x.kind == word && slices.Contains(t.verbs, search.Stem(x.lower)) && (other == nil || other.knows(x.lower) < 0.8)
+			return x.kind == word && slices.Contains(t.verbs, search.Stem(x.lower)) && (other == nil || other.weightOf(x.lower) < 0.8)
 		}
 		if !t.reads && slices.ContainsFunc(cl.tokens, does) {
 			return t.Name
@@ -402,11 +402,11 @@ func (t *tool) evidence(cl clause, f filling) float64 {
 			continue
 		}
 		weight := 1.0
-		if i == 0 && cl.act == command && acts(x.lower) {
+		if i == 0 && cl.act == command && isToolVerb(x.lower) {
 			weight = 0.4
 		}
 		all += weight
-		switch e := t.knows(x.lower); {
+		switch e := t.weightOf(x.lower); {
 		case x.value() && f.takes(x) && f.taker(x).typed:
 			known += weight
 		case x.value() && !f.takes(x):
@@ -420,16 +420,16 @@ func (t *tool) evidence(cl clause, f filling) float64 {
 		}
 	}
 	score := 0.0
-	searches = searches || slices.Contains(t.full, cl.verb) && cl.verb != "get"
+	searches = searches || slices.Contains(t.nameWords, cl.verb) && cl.verb != "get"
 	if f.text && searches {
 		score = searchWeight
 	}
 	if all > 0 {
 		score += coverWeight * known / all
 	}
-	if len(t.name) > 0 {
+	if len(t.nameStems) > 0 {
 		found := 0.0
-		for _, n := range t.name {
+		for _, n := range t.nameStems {
 			switch {
 			case said[n]:
 				found++
@@ -439,7 +439,7 @@ func (t *tool) evidence(cl clause, f filling) float64 {
 				found += 0.7
 			}
 		}
-		score += nameWeight * found / float64(len(t.name))
+		score += nameWeight * found / float64(len(t.nameStems))
 	}
 	if strings.Contains(t.Description, "DEPRECATED") {
 		score -= verbWeight
@@ -447,7 +447,7 @@ func (t *tool) evidence(cl clause, f filling) float64 {
 	if cl.act == command && slices.Contains(t.verbs, search.Stem(cl.verb)) {
 		score += verbWeight
 	}
-	score += typedWeight * float64(min(f.typed(), 3))
+	score += typedWeight * float64(min(f.typedCount(), 3))
 	for _, x := range cl.tokens {
 		if x.kind == calculation {
 			if f.calculated {
@@ -476,12 +476,12 @@ func (c *chooser) produce(cl clause, t *tool, f *filling) *call {
 	}
 	var left []param
 	var made *call
-	for _, q := range f.missing {
+	for _, p := range f.missing {
 		found := false
 		use := func(from *call) bool {
 			for _, o := range from.tool.outputs {
-				if from.tool != t && q.takes(o, from.tool) {
-					f.args[q.name] = argument{value: reference{from, o.path}}
+				if from.tool != t && p.takes(o, from.tool) {
+					f.args[p.name] = argument{value: reference{from, o.path}}
 					return true
 				}
 			}
@@ -492,22 +492,22 @@ func (c *chooser) produce(cl clause, t *tool, f *filling) *call {
 				break
 			}
 		}
-		for _, other := range c.catalog.Look(strings.Join(q.stems, " ")+" "+c.message.text[cl.start:cl.end], maxTools) {
-			p := c.tool(other)
-			if found || made != nil || !p.reads || p == t || len(p.outputs) == 0 {
+		for _, candidate := range c.catalog.Look(strings.Join(p.stems, " ")+" "+c.message.text[cl.start:cl.end], maxTools) {
+			other := c.tool(candidate)
+			if found || made != nil || !other.reads || other == t || len(other.outputs) == 0 {
 				continue
 			}
-			filled := fill(cl, p, c.message.text)
-			if len(filled.missing) > 0 || filled.typed() == 0 {
+			filled := fill(cl, other, c.message.text)
+			if len(filled.missing) > 0 || filled.typedCount() == 0 {
 				continue
 			}
-			from := &call{p, filled, cl}
+			from := &call{other, filled, cl}
 			if found = use(from); found {
 				made = from
 			}
 		}
 		if !found {
-			left = append(left, q)
+			left = append(left, p)
 		}
 	}
 	f.missing = left
@@ -515,13 +515,13 @@ func (c *chooser) produce(cl clause, t *tool, f *filling) *call {
 }
 
 // takes reports whether a parameter may take a field of a result, by name and type.
-func (q param) takes(o output, from *tool) bool {
-	if o.typ != "" && o.typ != q.typ && !(q.numeric() && (o.typ == "number" || o.typ == "integer")) || len(o.stems) == 0 {
+func (p param) takes(o output, from *tool) bool {
+	if o.typ != "" && o.typ != p.typ && !(p.numeric() && (o.typ == "number" || o.typ == "integer")) || len(o.stems) == 0 {
 		return false
 	}
-	if slices.Equal(q.stems, o.stems) {
-		return len(q.stems) > 1 || !common[q.stems[0]]
+	if slices.Equal(p.stems, o.stems) {
+		return len(p.stems) > 1 || !common[p.stems[0]]
 	}
-	last := len(q.stems) - 1 // "hotel_id" takes the "id" that find_hotel returns
-	return last > 0 && idNames[q.stems[last]] && len(o.stems) == 1 && o.stems[0] == q.stems[last] && slices.Contains(from.name, q.stems[0])
+	last := len(p.stems) - 1 // "hotel_id" takes the "id" that find_hotel returns
+	return last > 0 && idNames[p.stems[last]] && len(o.stems) == 1 && o.stems[0] == p.stems[last] && slices.Contains(from.nameStems, p.stems[0])
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/search"
 )
 
-// span is a part of the question.
-type span struct{ start, end int }
+// textRange is a part of the question.
+type textRange struct{ start, end int }
 
 // argument is a value for a parameter, and the part of the question that it takes.
 type argument struct {
 	value any
-	span  span
+	at    textRange
 	score float64
-	typed bool // its form says that it fits, or its name stands beside it
+	typed bool // the value's form, or the parameter's name beside it, shows that it fits
 }
 
 // filling is the arguments of a call as far as the question gives them.
@@ -37,15 +37,15 @@ func (f filling) takes(t token) bool { return f.taker(t) != nil }
 
 func (f filling) taker(t token) *argument {
 	for _, a := range f.args {
-		if a.span.start <= t.start && t.end <= a.span.end {
+		if a.at.start <= t.start && t.end <= a.at.end {
 			return &a
 		}
 	}
 	return nil
 }
 
-// typed counts the arguments whose form or neighbours say that they fit.
-func (f filling) typed() (n int) {
+// typedCount counts the typed arguments.
+func (f filling) typedCount() (n int) {
 	for _, a := range f.args {
 		if a.typed {
 			n++
@@ -64,10 +64,42 @@ func (f filling) json() json.RawMessage {
 	return raw
 }
 
-// How well a value must fit a parameter.
+// How well a value fits a parameter is the sum of a score for its form and one for the words around it.
 const (
-	enough         = 0.6
-	enoughOptional = 1.5
+	enough         = 0.6 // the least for a required parameter
+	enoughOptional = 1.5 // the least for an optional one
+	requiredBonus  = 0.3
+	clearForm      = 1.4 // from here on, the form alone shows that the value fits
+	clearCue       = 1.0 // from here on, the words alone do
+
+	// The form of the value.
+	formFormat  = 3.0 // a date, time, address or link for a parameter of that format
+	formChoice  = 2.8 // one of the choices
+	formPath    = 2.6 // a path, repository or pattern
+	formID      = 2.3 // an identifier
+	formExample = 2.1 // one of the examples in the description
+	formMoney   = 2.0 // a number with a currency
+	formText    = 2.0 // a quotation for a title or text
+	formQuoted  = 1.6 // a quotation for another parameter of any text
+	formList    = 1.6
+	formNumber  = 1.4
+	formLooseID = 1.2 // an identifier for any text, or a quotation for an identifier
+	formLoose   = 0.9 // an address, link or path for any text
+	formPhrase  = 0.3 // words
+
+	// Added for a phrase or quotation.
+	nameBonus        = 0.7 // a name
+	personBonus      = 0.5 // a name for a parameter that takes names
+	toolWordsCost    = 0.8 // all words are about the tool
+	quotedOptionCost = 0.5 // a quotation for an optional parameter
+
+	// The words around the value.
+	labelBefore  = 1.6  // the name of the parameter: "city Berlin"
+	labelBeside  = 1.4  // the name within or behind the phrase: "Blue room"
+	cueBefore    = 1.2  // a preposition for such parameters
+	aboutBefore  = 0.6  // a word of the description
+	labelEarlier = 0.4  // the name a few words before
+	wrongWay     = -2.0 // "to" before an origin, "from" before a destination
 )
 
 // fill finds arguments for a tool in a clause. All fitting pairs of parameters and values are found first; the best
@@ -81,47 +113,47 @@ func fill(c clause, t *tool, text string) filling {
 	f.calculation(c, t)
 	f.repository(c, t)
 	var pairs []pair
-	for i, q := range t.params {
-		if _, given := f.args[q.name]; given {
+	for i, p := range t.params {
+		if _, given := f.args[p.name]; given {
 			continue
 		}
-		for _, a := range q.arguments(c, t, text) {
-			if q.required {
-				a.score += 0.3
+		for _, a := range p.arguments(c, t, text) {
+			if p.required {
+				a.score += requiredBonus
 			}
 			pairs = append(pairs, pair{i, a})
 		}
 	}
 	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.score, a.score) })
-	for _, p := range pairs {
-		q := t.params[p.param]
-		_, given := f.args[q.name]
+	for _, best := range pairs {
+		p := t.params[best.param]
+		_, given := f.args[p.name]
 		overlaps := slices.ContainsFunc(slices.Collect(maps.Values(f.args)), func(a argument) bool {
-			return a.span.start < p.span.end && p.span.start < a.span.end
+			return a.at.start < best.at.end && best.at.start < a.at.end
 		})
-		if given || overlaps || !q.required && p.score < enoughOptional || p.score < enough {
+		if given || overlaps || !p.required && best.score < enoughOptional || best.score < enough {
 			continue
 		}
-		f.args[q.name] = p.argument
+		f.args[p.name] = best.argument
 	}
-	for _, q := range t.params {
-		_, given := f.args[q.name]
+	for _, p := range t.params {
+		_, given := f.args[p.name]
 		switch {
-		case given || !q.required:
-		case q.fallback != nil:
+		case given || !p.required:
+		case p.defaultValue != nil:
 			var value any
-			if json.Unmarshal(q.fallback, &value) == nil {
-				f.args[q.name] = argument{value: value}
+			if json.Unmarshal(p.defaultValue, &value) == nil {
+				f.args[p.name] = argument{value: value}
 			}
-		case q.named(textNames) && q.typ == "string" || q.named(wordsNames) && q.typ == "string" && t.reads:
-			if topic := c.topic(t, q.named(wordsNames), text); t.reads && topic.start < topic.end && !f.text {
-				f.args[q.name] = argument{value: text[topic.start:topic.end], span: topic}
+		case p.named(textNames) && p.typ == "string" || p.named(wordsNames) && p.typ == "string" && t.reads:
+			if topic := c.topic(t, p.named(wordsNames), text); t.reads && topic.start < topic.end && !f.text {
+				f.args[p.name] = argument{value: text[topic.start:topic.end], at: topic}
 				f.text = true
 				continue
 			}
-			f.missing = append(f.missing, q)
+			f.missing = append(f.missing, p)
 		default:
-			f.missing = append(f.missing, q)
+			f.missing = append(f.missing, p)
 		}
 	}
 	return f
@@ -135,19 +167,19 @@ func (f *filling) calculation(c clause, t *tool) {
 	}
 	x := c.tokens[i]
 	var numeric []param
-	for _, q := range t.params {
-		if q.typ == "string" && q.named(sumNames) {
-			f.args[q.name] = argument{value: x.text, span: span{x.start, x.end}, typed: true}
+	for _, p := range t.params {
+		if p.typ == "string" && p.named(sumNames) {
+			f.args[p.name] = argument{value: x.text, at: textRange{x.start, x.end}, typed: true}
 			f.calculated = true
 			return
 		}
-		if q.required && q.numeric() {
-			numeric = append(numeric, q)
+		if p.required && p.numeric() {
+			numeric = append(numeric, p)
 		}
 	}
-	for i, q := range numeric {
+	for i, p := range numeric {
 		if len(numeric) == len(x.operands) && t.operates(x.operator) {
-			f.args[q.name] = argument{value: number64(x.operands[i]), span: span{x.start, x.end}, typed: true}
+			f.args[p.name] = argument{value: number64(x.operands[i]), at: textRange{x.start, x.end}, typed: true}
 			f.calculated = true
 		}
 	}
@@ -155,14 +187,14 @@ func (f *filling) calculation(c clause, t *tool) {
 
 // operates reports whether a tool is named after a calculation with an operator.
 func (t *tool) operates(operator byte) bool {
-	return slices.ContainsFunc(t.full, func(w string) bool { return strings.Contains(operations[operator], " "+w+" ") })
+	return slices.ContainsFunc(t.nameWords, func(w string) bool { return strings.Contains(operations[operator], " "+w+" ") })
 }
 
 // repository gives the parts of owner/name to parameters of these names.
 func (f *filling) repository(c clause, t *tool) {
 	at := map[string]bool{}
-	for _, q := range t.params {
-		at[q.name] = q.typ == "string"
+	for _, p := range t.params {
+		at[p.name] = p.typ == "string"
 	}
 	if !at["owner"] || !at["repo"] {
 		return
@@ -170,8 +202,8 @@ func (f *filling) repository(c clause, t *tool) {
 	for _, x := range c.tokens {
 		owner, repo, ok := strings.Cut(x.text, "/")
 		if ok && x.kind == path && owner != "" && !strings.ContainsAny(repo, "/*") {
-			f.args["owner"] = argument{value: owner, span: span{x.start, x.end}, typed: true}
-			f.args["repo"] = argument{value: repo, span: span{x.start, x.end}, typed: true}
+			f.args["owner"] = argument{value: owner, at: textRange{x.start, x.end}, typed: true}
+			f.args["repo"] = argument{value: repo, at: textRange{x.start, x.end}, typed: true}
 			return
 		}
 	}
@@ -186,73 +218,73 @@ func number64(n float64) any {
 }
 
 // arguments returns all values of a clause that fit a parameter.
-func (q param) arguments(c clause, t *tool, text string) (out []argument) {
+func (p param) arguments(c clause, t *tool, text string) (out []argument) {
 	first := 0
 	if c.act == command {
 		first = 1
 	}
-	if q.typ == "array" {
-		return q.lists(c, text, first)
+	if p.typ == "array" {
+		return p.lists(c, text, first)
 	}
 	for i := first; i < len(c.tokens); i++ {
 		x := c.tokens[i]
-		if value, score := q.accepts(x); score > 0 {
-			cue := q.cue(c, i, i+1)
-			out = append(out, argument{value, span{x.start, x.end}, score + cue, score >= 1.4 || cue >= 1})
+		if value, score := p.accepts(x); score > 0 {
+			cue := p.cue(c, i, i+1)
+			out = append(out, argument{value, textRange{x.start, x.end}, score + cue, score >= clearForm || cue >= clearCue})
 		}
 		for _, known := range []struct {
 			values []string
 			score  float64
-		}{{q.choices, 2.8}, {q.examples, 2.1}} {
+		}{{p.choices, formChoice}, {p.examples, formExample}} {
 			for _, choice := range known.values {
-				if n := matches(c.tokens[i:], choice); n > 0 && (known.score > 2.5 || x.kind == word) {
-					out = append(out, argument{q.value(choice), span{x.start, c.tokens[i+n-1].end}, known.score + q.cue(c, i, i+n), true})
+				if n := matches(c.tokens[i:], choice); n > 0 && (known.score > formExample || x.kind == word) {
+					out = append(out, argument{p.value(choice), textRange{x.start, c.tokens[i+n-1].end}, known.score + p.cue(c, i, i+n), true})
 				}
 			}
 		}
 	}
-	if !q.free() || q.named(textNames) || q.named(wordsNames) || q.identifies() {
+	if !p.free() || p.named(textNames) || p.named(wordsNames) || p.identifies() {
 		return out
 	}
-	for _, p := range c.phrases(first) {
-		from, to, label := p.from, p.to, 0.0
-		for to-from > 1 && q.labels(c.lower(to-1)) && !c.tokens[to-1].capital() {
-			to, label = to-1, 1.4 // "Blue room"
+	for _, ph := range c.phrases(first) {
+		from, to, label := ph.from, ph.to, 0.0
+		for to-from > 1 && p.labels(c.lower(to-1)) && !c.tokens[to-1].capital() {
+			to, label = to-1, labelBeside // "Blue room"
 		}
-		for to-from > 1 && q.labels(c.lower(from)) {
-			from, label = from+1, 1.4 // "entity Project X"
+		for to-from > 1 && p.labels(c.lower(from)) {
+			from, label = from+1, labelBeside // "entity Project X"
 		}
-		for to-from > 1 && !p.name && (slices.Contains(t.name, search.Stem(c.lower(from))) || t.labels(c.lower(from))) {
+		for to-from > 1 && !ph.name && (slices.Contains(t.nameStems, search.Stem(c.lower(from))) || t.labels(c.lower(from))) {
 			from++
 		}
-		if !t.reads && !p.name && to-from > 1 {
+		if !t.reads && !ph.name && to-from > 1 {
 			continue // "server alpha seems wrong"
 		}
-		own := true
+		toolWords := true
 		for _, x := range c.tokens[from:to] {
-			own = own && t.words[search.Stem(x.lower)] >= 0.8
+			toolWords = toolWords && t.words[search.Stem(x.lower)] >= 0.8
 		}
-		cue := max(label, q.cue(c, from, to))
-		score := 0.3 + cue
-		if p.name {
-			score += 0.7
-			if q.named(personNames) {
-				score += 0.5
+		cue := max(label, p.cue(c, from, to))
+		score := formPhrase + cue
+		if ph.name {
+			score += nameBonus
+			if p.named(personNames) {
+				score += personBonus
 			}
-		} else if own {
-			score -= 0.8
+		} else if toolWords {
+			score -= toolWordsCost
 		}
-		if s := (span{c.tokens[from].start, c.tokens[to-1].end}); score > 0 {
-			out = append(out, argument{text[s.start:s.end], s, score, cue >= 1 || p.name && q.named(personNames)})
+		if s := (textRange{c.tokens[from].start, c.tokens[to-1].end}); score > 0 {
+			out = append(out, argument{text[s.start:s.end], s, score, cue >= clearCue || ph.name && p.named(personNames)})
 		}
 	}
 	return out
 }
 
 // value is a choice in the type of the parameter.
-func (q param) value(choice string) any {
+func (p param) value(choice string) any {
 	var n float64
-	if q.numeric() && json.Unmarshal([]byte(choice), &n) == nil {
+	if p.numeric() && json.Unmarshal([]byte(choice), &n) == nil {
 		return number64(n)
 	}
 	return choice
@@ -275,21 +307,21 @@ func matches(tokens []token, value string) int {
 }
 
 // accepts returns the value of a token for a parameter, and how well its form fits; 0 if it does not.
-func (q param) accepts(x token) (any, float64) {
-	if q.numeric() {
-		if x.kind != number || q.typ == "integer" && x.number != math.Trunc(x.number) {
+func (p param) accepts(x token) (any, float64) {
+	if p.numeric() {
+		if x.kind != number || p.typ == "integer" && x.number != math.Trunc(x.number) {
 			return nil, 0
 		}
-		if strings.ContainsAny(x.text, "$€£") && q.named(moneyNames) {
-			return number64(x.number), 2
+		if strings.ContainsAny(x.text, "$€£") && p.named(moneyNames) {
+			return number64(x.number), formMoney
 		}
-		return number64(x.number), 1.4
+		return number64(x.number), formNumber
 	}
-	if q.typ != "string" || len(q.choices) > 0 {
+	if p.typ != "string" || len(p.choices) > 0 {
 		return nil, 0
 	}
 	says := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(q.about, w) })
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(p.about, w) })
 	}
 	pick := func(fits bool, well, otherwise float64) (any, float64) {
 		if fits {
@@ -298,44 +330,44 @@ func (q param) accepts(x token) (any, float64) {
 		return x.text, otherwise
 	}
 	loose := 0.0
-	if q.free() {
-		loose = 0.9
+	if p.free() {
+		loose = formLoose
 	}
-	format := q.schema.Format
+	format := p.schema.Format
 	switch x.kind {
 	case date:
 		day, _ := time.Parse(time.DateOnly, x.text)
-		return day.Format(cmp.Or(q.layout, time.DateOnly)), fit(q.layout != "" || format == "date" || format == "" && q.named(dateNames), 3)
+		return day.Format(cmp.Or(p.layout, time.DateOnly)), scoreIf(p.layout != "" || format == "date" || format == "" && p.named(dateNames), formFormat)
 	case clock:
-		return x.text, fit(q.named(clockNames) && format != "date-time" && !q.named(dateNames) || says("hh:mm"), 3)
+		return x.text, scoreIf(p.named(clockNames) && format != "date-time" && !p.named(dateNames) || says("hh:mm"), formFormat)
 	case email:
-		return pick(format == "email" || q.named(emailNames) || says("mail"), 3, loose)
+		return pick(format == "email" || p.named(emailNames) || says("mail"), formFormat, loose)
 	case address:
-		return pick(format == "uri" || q.named(linkNames) || says("url"), 3, loose)
+		return pick(format == "uri" || p.named(linkNames) || says("url"), formFormat, loose)
 	case path:
-		repository := strings.Contains(x.text, "/") && q.named(repoNames)
+		repository := strings.Contains(x.text, "/") && p.named(repoNames)
 		pattern := strings.Contains(x.text, "*") && says("pattern", "glob")
-		file := q.named(pathNames) && !strings.Contains(x.text, "*") || q.named(fileNames) || says("path ")
-		return pick(file || repository || pattern, 2.6, loose)
+		file := p.named(pathNames) && !strings.Contains(x.text, "*") || p.named(fileNames) || says("path ")
+		return pick(file || repository || pattern, formPath, loose)
 	case identifier:
-		score := fit(q.named(idNames) || says("number", " id"), 2.3)
-		if slices.ContainsFunc(q.examples, func(e string) bool { return alike(e, x.text) }) {
+		score := scoreIf(p.named(idNames) || says("number", " id"), formID)
+		if slices.ContainsFunc(p.examples, func(e string) bool { return alike(e, x.text) }) {
 			score++
 		}
-		return x.text, max(score, fit(q.free(), 1.2))
+		return x.text, max(score, scoreIf(p.free(), formLooseID))
 	case number:
-		return strings.TrimRight(x.text, "%"), fit(q.named(idNames), 1.4)
+		return strings.TrimRight(x.text, "%"), scoreIf(p.named(idNames), formNumber)
 	case quotation:
-		score := fit(q.named(titleNames) || q.named(wordsNames) || q.named(textNames), 2)
-		if score = max(score, fit(q.free() || q.named(pathNames), 1.6), fit(q.named(idNames), 1.2)); !q.required {
-			score -= 0.5
+		score := scoreIf(p.named(titleNames) || p.named(wordsNames) || p.named(textNames), formText)
+		if score = max(score, scoreIf(p.free() || p.named(pathNames), formQuoted), scoreIf(p.named(idNames), formLooseID)); !p.required {
+			score -= quotedOptionCost
 		}
 		return x.text, score
 	}
 	return nil, 0
 }
 
-func fit(ok bool, score float64) float64 {
+func scoreIf(ok bool, score float64) float64 {
 	if ok {
 		return score
 	}
@@ -349,40 +381,40 @@ func alike(a, b string) bool {
 }
 
 // identifies reports whether a parameter is an identifier rather than a name.
-func (q param) identifies() bool { return len(q.stems) > 0 && idNames[q.stems[len(q.stems)-1]] }
+func (p param) identifies() bool { return len(p.stems) > 0 && idNames[p.stems[len(p.stems)-1]] }
 
 // labels reports whether a word names a parameter of a tool.
 func (t *tool) labels(w string) bool {
-	return slices.ContainsFunc(t.params, func(q param) bool { return q.labels(w) })
+	return slices.ContainsFunc(t.params, func(p param) bool { return p.labels(w) })
 }
 
 // labels reports whether a word names the parameter.
-func (q param) labels(w string) bool { return w != "" && slices.Contains(q.stems, search.Stem(w)) }
+func (p param) labels(w string) bool { return w != "" && slices.Contains(p.stems, search.Stem(w)) }
 
 // cue says how well the words around some tokens fit a parameter.
-func (q param) cue(c clause, from, to int) (score float64) {
+func (p param) cue(c clause, from, to int) (score float64) {
 	before := from - 1
 	for before >= 0 && skipped[c.lower(before)] {
 		before--
 	}
 	w := c.lower(before)
 	switch {
-	case q.labels(w), w == "titled" && q.labels("title"):
-		score = 1.6
-	case q.named(cues[w]):
-		score = 1.2
-	case len(w) > 3 && !search.IsStopWord(w) && strings.Contains(q.about, w):
-		score = 0.6
+	case p.labels(w), w == "titled" && p.labels("title"):
+		score = labelBefore
+	case p.named(cues[w]):
+		score = cueBefore
+	case len(w) > 3 && !search.IsStopWord(w) && strings.Contains(p.about, w):
+		score = aboutBefore
 	}
-	if away := w == "to" || w == "into"; away && q.named(fromNames) && !q.named(toNames) || w == "from" && q.named(toNames) && !q.named(fromNames) {
-		score = -2
+	if away := w == "to" || w == "into"; away && p.named(fromNames) && !p.named(toNames) || w == "from" && p.named(toNames) && !p.named(fromNames) {
+		score = wrongWay
 	}
-	if q.labels(c.lower(to)) {
-		score = max(score, 1.4)
+	if p.labels(c.lower(to)) {
+		score = max(score, labelBeside)
 	}
 	for i := max(from-5, 0); i < before; i++ {
-		if q.labels(c.lower(i)) {
-			score += 0.4
+		if p.labels(c.lower(i)) {
+			score += labelEarlier
 			break
 		}
 	}
@@ -390,8 +422,8 @@ func (q param) cue(c clause, from, to int) (score float64) {
 }
 
 // lists returns a list of all values of a clause that fit the items of an array.
-func (q param) lists(c clause, text string, first int) []argument {
-	item := param{name: q.name, schema: q.schema.Items, typ: "string", stems: q.stems, about: q.about, examples: q.examples}
+func (p param) lists(c clause, text string, first int) []argument {
+	item := param{name: p.name, schema: p.schema.Items, typ: "string", stems: p.stems, about: p.about, examples: p.examples}
 	if item.schema == nil {
 		return nil
 	}
@@ -399,8 +431,8 @@ func (q param) lists(c clause, text string, first int) []argument {
 		item.typ = item.schema.Types[0]
 	}
 	var best, values []any
-	var at, taken span
-	add := func(v any, s span) {
+	var at, taken textRange
+	add := func(v any, s textRange) {
 		joined := len(values) > 0 && listJoint.MatchString(text[at.end:max(s.start, at.end)])
 		if !joined {
 			values, at = nil, s
@@ -412,18 +444,18 @@ func (q param) lists(c clause, text string, first int) []argument {
 	}
 	for i := first; i < len(c.tokens); i++ {
 		x := c.tokens[i]
-		if v, score := item.accepts(x); score >= 1.4 {
-			add(v, span{x.start, x.end})
+		if v, score := item.accepts(x); score >= clearForm {
+			add(v, textRange{x.start, x.end})
 			continue
 		}
-		for _, choice := range q.choices {
+		for _, choice := range p.choices {
 			if n := matches(c.tokens[i:], choice); n > 0 {
-				add(choice, span{x.start, c.tokens[i+n-1].end})
+				add(choice, textRange{x.start, c.tokens[i+n-1].end})
 			}
 		}
-		for _, p := range c.phrases(first) {
-			if p.from == i && p.name && item.free() && len(q.choices) == 0 {
-				s := span{x.start, c.tokens[p.to-1].end}
+		for _, ph := range c.phrases(first) {
+			if ph.from == i && ph.name && item.free() && len(p.choices) == 0 {
+				s := textRange{x.start, c.tokens[ph.to-1].end}
 				add(text[s.start:s.end], s)
 			}
 		}
@@ -431,7 +463,7 @@ func (q param) lists(c clause, text string, first int) []argument {
 	if len(best) == 0 {
 		return nil
 	}
-	return []argument{{best, taken, 1.6, true}}
+	return []argument{{best, taken, formList, true}}
 }
 
 // phrase is a run of words that may name something.
@@ -440,19 +472,19 @@ type phrase struct {
 	name     bool // every word has a capital letter
 }
 
-// phrases returns the runs of capital words, and of other words with a topic, from a token on.
+// phrases returns the runs of capitalized words, and the runs of other content words, from a token on.
 func (c clause) phrases(first int) (out []phrase) {
 	content := func(i int) bool {
 		x := c.tokens[i]
 		return x.kind == word && !search.IsStopWord(x.lower) && !risky[x.lower] && !cueWord(x.lower) && !courtesy[x.lower]
 	}
-	named := func(i int) bool { return c.tokens[i].capital() && (i > 0 || !c.sentenceCase()) && content(i) }
+	capitalized := func(i int) bool { return c.tokens[i].capital() && (i > 0 || !c.sentenceCase()) && content(i) }
 	for i := first; i < len(c.tokens); i++ {
 		if !content(i) {
 			continue
 		}
-		to, name := i+1, named(i)
-		for to < len(c.tokens) && content(to) && named(to) == name {
+		to, name := i+1, capitalized(i)
+		for to < len(c.tokens) && content(to) && capitalized(to) == name {
 			to++
 		}
 		out = append(out, phrase{i, to, name})
@@ -469,26 +501,27 @@ func (c clause) sentenceCase() bool { return c.act == command || len(c.tokens) >
 
 func cueWord(w string) bool { return cues[w] != nil || subordinate[w] || negative[w] }
 
-// topic is the part of a clause that a search is for: without the verb, and without "the web for".
-func (c clause) topic(t *tool, whole bool, text string) span {
+// topic is the part of a clause that a search is for: without the verb, and without "the web for". With whole, it is all
+// after the verb of a command.
+func (c clause) topic(t *tool, whole bool, text string) textRange {
 	from, to := 0, len(c.tokens)
 	if whole && c.act == command && to > 1 {
-		return span{c.tokens[1].start, c.tokens[to-1].end}
+		return textRange{c.tokens[1].start, c.tokens[to-1].end}
 	}
-	own := func(i int) bool {
+	toolWord := func(i int) bool {
 		x := c.tokens[i]
 		stem := search.Stem(x.lower)
-		return x.kind == word && (search.IsStopWord(x.lower) || slices.Contains(t.name, stem) ||
-			slices.Contains(t.full, x.lower) || stem == search.Stem(t.Server))
+		return x.kind == word && (search.IsStopWord(x.lower) || slices.Contains(t.nameStems, stem) ||
+			slices.Contains(t.nameWords, x.lower) || stem == search.Stem(t.Server))
 	}
 	if c.act == command {
-		for from = 1; from < to && own(from) && !cueWord(c.lower(from)); {
+		for from = 1; from < to && toolWord(from) && !cueWord(c.lower(from)); {
 			from++
 		}
 		for from < to && (introduces[c.lower(from)] || search.IsStopWord(c.lower(from))) {
 			from++
 		}
-		for to > from && own(to-1) {
+		for to > from && toolWord(to-1) {
 			to--
 		}
 	} else {
@@ -499,5 +532,5 @@ func (c clause) topic(t *tool, whole bool, text string) span {
 	if from >= to {
 		from, to = 0, len(c.tokens)
 	}
-	return span{c.tokens[from].start, c.tokens[to-1].end}
+	return textRange{c.tokens[from].start, c.tokens[to-1].end}
 }

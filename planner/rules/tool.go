@@ -23,27 +23,27 @@ const (
 // tool is a tool as its own texts describe it.
 type tool struct {
 	plan.Tool
-	reads   bool
-	verbs   []string           // stems of what it does
-	name    []string           // stems of the words of its name that are no verbs such as "get"
-	full    []string           // all words of the name
-	words   map[string]float64 // stem to how much it says about the tool, at most 1
-	params  []param
-	outputs []output
+	reads     bool
+	verbs     []string           // stems of what it does
+	nameStems []string           // of the name, without generic words such as "get"
+	nameWords []string           // all words of the name
+	words     map[string]float64 // stem to how much it says about the tool, at most 1
+	params    []param
+	outputs   []output
 }
 
 // param is a parameter.
 type param struct {
-	name     string
-	required bool
-	schema   *schema.Schema
-	typ      string          // JSON type, "string" if there is none
-	stems    []string        // of the name
-	about    string          // description, in lower case
-	choices  []string        // enum values
-	examples []string        // values that the description names
-	layout   string          // of dates
-	fallback json.RawMessage // default value, nil if there is none
+	name         string
+	required     bool
+	schema       *schema.Schema
+	typ          string          // JSON type, "string" if there is none
+	stems        []string        // of the name
+	about        string          // description, in lower case
+	choices      []string        // enum values
+	examples     []string        // values that the description names
+	layout       string          // of dates
+	defaultValue json.RawMessage // nil if there is none
 }
 
 // output is a field of a tool's result.
@@ -54,24 +54,24 @@ type output struct {
 
 func readTool(t plan.Tool) *tool {
 	out := &tool{Tool: t, reads: t.Reads(), words: map[string]float64{}}
-	out.full = texts.Words(t.Tool)
+	out.nameWords = texts.Words(t.Tool)
 	sentence, _, _ := strings.Cut(clip(t.Description, 300), ". ")
 	about := texts.Words(sentence)
-	for i, w := range out.full {
+	for _, w := range out.nameWords {
 		switch stem := search.Stem(w); {
-		case acts(w) && len(out.verbs) == 0 && (i == 0 || !acts(out.full[0])):
+		case isToolVerb(w) && len(out.verbs) == 0: // the first verb of the name
 			out.verbs = append(out.verbs, stem)
 			if !generic[w] {
-				out.name = append(out.name, stem)
+				out.nameStems = append(out.nameStems, stem)
 			}
 		case !search.IsStopWord(w) && !generic[w]:
-			out.name = append(out.name, stem)
+			out.nameStems = append(out.nameStems, stem)
 		}
 	}
-	if len(out.verbs) == 0 && len(out.full) > 0 && !search.IsStopWord(out.full[0]) {
-		out.verbs = append(out.verbs, search.Stem(out.full[0]))
+	if len(out.verbs) == 0 && len(out.nameWords) > 0 && !search.IsStopWord(out.nameWords[0]) {
+		out.verbs = append(out.verbs, search.Stem(out.nameWords[0]))
 	}
-	if len(about) > 0 && acts(strings.TrimSuffix(about[0], "s")) {
+	if len(about) > 0 && isToolVerb(strings.TrimSuffix(about[0], "s")) {
 		out.verbs = append(out.verbs, search.Stem(about[0]))
 	}
 	out.describe(t.Server, 0.4)
@@ -99,13 +99,13 @@ func (t *tool) describe(text string, weight float64) {
 	}
 }
 
-// knows returns how much a word says about the tool.
-func (t *tool) knows(w string) float64 {
+// weightOf returns how much a word says about the tool.
+func (t *tool) weightOf(w string) float64 {
 	best := 0.0
 	for _, part := range texts.Words(w) {
 		stem := search.Stem(part)
 		best = max(best, t.words[stem])
-		for _, n := range t.name {
+		for _, n := range t.nameStems {
 			if best < 0.7 && search.Related(stem, n) {
 				best = 0.7
 			}
@@ -114,37 +114,37 @@ func (t *tool) knows(w string) float64 {
 	return best
 }
 
-// acts reports whether a word names what tools do.
-func acts(w string) bool { return search.RequestVerb(w) || plan.Acts(w) || readingVerbs[w] }
+// isToolVerb reports whether a word names what tools do.
+func isToolVerb(w string) bool { return search.RequestVerb(w) || plan.Acts(w) || readingVerbs[w] }
 
-func (t *tool) param(p schema.Property) param {
-	q := param{name: p.Name, required: p.Required, schema: p.Schema, typ: "string"}
-	if q.schema == nil {
-		q.schema = &schema.Schema{}
+func (t *tool) param(field schema.Property) param {
+	p := param{name: field.Name, required: field.Required, schema: field.Schema, typ: "string"}
+	if p.schema == nil {
+		p.schema = &schema.Schema{}
 	}
-	q.fallback = q.schema.Default
-	for _, w := range texts.Words(p.Name) {
-		q.stems = append(q.stems, search.Stem(w))
+	p.defaultValue = p.schema.Default
+	for _, w := range texts.Words(field.Name) {
+		p.stems = append(p.stems, search.Stem(w))
 	}
-	if s := q.schema; len(s.Types) > 0 {
-		q.typ = s.Types[0]
+	if s := p.schema; len(s.Types) > 0 {
+		p.typ = s.Types[0]
 	} else if len(s.Alternatives) > 0 && len(s.Alternatives[0].Types) > 0 {
-		q.typ = s.Alternatives[0].Types[0]
+		p.typ = s.Alternatives[0].Types[0]
 	}
-	described := cmp.Or(q.schema.Description, q.schema.Title)
-	q.about = strings.ToLower(clip(described, 600))
-	q.choices = choices(q.schema)
-	if q.schema.Items != nil && len(q.choices) == 0 {
-		q.choices = choices(q.schema.Items)
+	described := cmp.Or(p.schema.Description, p.schema.Title)
+	p.about = strings.ToLower(clip(described, 600))
+	p.choices = choices(p.schema)
+	if p.schema.Items != nil && len(p.choices) == 0 {
+		p.choices = choices(p.schema.Items)
 	}
-	q.examples = examples(clip(described, 600))
-	q.layout = dateLayout(q.about)
-	t.describe(p.Name, 0.9)
-	t.describe(q.about, 0.6)
-	for _, c := range q.choices[:min(len(q.choices), 50)] {
+	p.examples = examples(clip(described, 600))
+	p.layout = dateLayout(p.about)
+	t.describe(field.Name, 0.9)
+	t.describe(p.about, 0.6)
+	for _, c := range p.choices[:min(len(p.choices), 50)] {
 		t.describe(c, 0.8)
 	}
-	return q
+	return p
 }
 
 func choices(s *schema.Schema) (out []string) {
@@ -203,16 +203,16 @@ func outputs(s *schema.Schema, path string, depth int) (out []output) {
 }
 
 // named reports whether the name of a parameter has one of some stems.
-func (q param) named(stems map[string]bool) bool {
-	return slices.ContainsFunc(q.stems, func(s string) bool { return stems[s] })
+func (p param) named(stems map[string]bool) bool {
+	return slices.ContainsFunc(p.stems, func(s string) bool { return stems[s] })
 }
 
-func (q param) numeric() bool { return q.typ == "number" || q.typ == "integer" }
+func (p param) numeric() bool { return p.typ == "number" || p.typ == "integer" }
 
 // free reports whether any text may be the argument.
-func (q param) free() bool {
-	return q.typ == "string" && len(q.choices) == 0 && q.layout == "" && q.schema.Format == "" && !q.named(dateNames) &&
-		!q.named(clockNames) && !q.named(pathNames)
+func (p param) free() bool {
+	return p.typ == "string" && len(p.choices) == 0 && p.layout == "" && p.schema.Format == "" && !p.named(dateNames) &&
+		!p.named(clockNames) && !p.named(pathNames)
 }
 
 // does reports whether a verb of a command, with the particle after it, asks for what a tool does.
@@ -224,7 +224,7 @@ func (t *tool) does(c clause) bool {
 			return true
 		}
 	}
-	if slices.Contains(t.full, phrase) {
+	if slices.Contains(t.nameWords, phrase) {
 		return true
 	}
 	// "email ann@example.com": the noun is the verb. "order 4711" is none.
@@ -233,5 +233,5 @@ func (t *tool) does(c clause) bool {
 		next = c.tokens[1]
 	}
 	noun := next.kind == quotation || next.kind == email || next.lower == "a" || next.lower == "an" || next.lower == "on" || next.lower == "the"
-	return noun && slices.Contains(t.name, verb) && slices.ContainsFunc(t.verbs, func(v string) bool { return synonyms[v] == "create" || v == "send" })
+	return noun && slices.Contains(t.nameStems, verb) && slices.ContainsFunc(t.verbs, func(v string) bool { return synonyms[v] == "create" || v == "send" })
 }

@@ -18,7 +18,7 @@ func (c *chooser) miss(cl clause, tools []*tool, reason, about string, missing .
 	u := plan.Unmet{Text: c.message.text[cl.start:cl.end], Reason: reason, Tool: about, Missing: names(missing)}
 	if about == "" {
 		for _, t := range tools {
-			shares := slices.ContainsFunc(cl.words(), func(x token) bool { return t.knows(x.lower) > 0 })
+			shares := slices.ContainsFunc(cl.words(), func(x token) bool { return t.weightOf(x.lower) > 0 })
 			if shares && len(u.Nearest) < maxNearest {
 				u.Nearest = append(u.Nearest, plan.Nearest{Tool: t.Name, Missing: names(fill(cl, t, c.message.text).missing)})
 			}
@@ -31,8 +31,8 @@ func (c *chooser) miss(cl clause, tools []*tool, reason, about string, missing .
 }
 
 func names(params []param) (out []string) {
-	for _, q := range params {
-		out = append(out, q.name)
+	for _, p := range params {
+		out = append(out, p.name)
 	}
 	return out
 }

@@ -332,11 +332,11 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 		ranked[i] = c.planner.rank(ctx, c.req, q, maxFound)
 	}
 	before := map[string]detail{}
-	for place := range maxFound { // the best tools of each search first
+	for i := range maxFound { // the best tools of each search first
 		for _, list := range ranked {
-			if place < len(list) {
-				merged = append(merged, list[place])
-				before[list[place].Name] = c.shown.details[list[place].Name]
+			if i < len(list) {
+				merged = append(merged, list[i])
+				before[list[i].Name] = c.shown.details[list[i].Name]
 			}
 		}
 	}

@@ -83,7 +83,7 @@ type Planner struct {
 	now       func() time.Time
 	learned   func(t *plan.Tool) (result string, arguments []string) // may be nil
 
-	toolsUntil atomic.Int64 // in ModeAuto, when to ask for a plan again; nanoseconds since 1970
+	nativeUntil atomic.Int64 // in ModeAuto, when to ask for a plan again; nanoseconds since 1970
 }
 
 // New returns a Planner.
@@ -118,7 +118,7 @@ type Request struct {
 	CanAsk    bool           // the user can be asked for unknown required arguments
 	Approved  bool           // the user allows every call, so that equal writes are no problem
 	Model     llm.Model      // nil = the configured model
-	Shown     *Shown         // of the tools, in all rounds of the query; nil = this round alone
+	Shown     *Shown         // what the model has seen in this query; nil = forget it after this round
 
 	// OnStep gets each step that may start at once while the model writes: it is valid, only reads and needs no other
 	// step. The final plan may not contain it. OnStep is called by the goroutine that called Plan, once for each id,
@@ -171,7 +171,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 			result.Plan.Unmet = []plan.Unmet{{Text: req.Query, Reason: plan.UnmetFailed}}
 			return result, nil
 		}
-		result.Warnings = append(result.Warnings, p.explain(ctx, err, req.Round))
+		result.Warnings = append(result.Warnings, p.logFailure(ctx, err, req.Round))
 		if req.Round > 1 { // the fallback would repeat the earlier rounds
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
 			return result, nil
@@ -190,6 +190,34 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	result.Problems = plan.Check(&made, p.validator, req.Tools.Lookup, req.Outcomes)
 	result.Plan = made
 	return result, nil
+}
+
+// askInMode asks the model for a plan. In ModeAuto, a model that wrote none may call tools instead, within the same
+// half of the time.
+func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (Result, error) {
+	ctx, stop := halfOfTime(ctx)
+	defer stop()
+	result, err := p.ask(ctx, model, req)
+	again := p.cfg.Mode == ModeAuto && req.Model == nil && req.Round == 1 && !req.Shown.native
+	if !again || !errors.Is(err, errUnreadable) || ctx.Err() != nil {
+		return result, err
+	}
+	p.log.Warn("The model writes no readable plan; trying native tool calls", "error", err)
+	*req.Shown = Shown{native: true}
+	req.Tokens = result.Tokens
+	next, failed := p.ask(ctx, model, req)
+	next.Usage.Add(result.Usage)
+	if failed == nil && len(next.Plan.Steps) > 0 {
+		if req.Shown.called {
+			p.nativeUntil.Store(p.now().Add(preferTools).UnixNano())
+		}
+		return next, nil
+	}
+	if declined(failed) != nil {
+		err = failed
+	}
+	*req.Shown = Shown{}
+	return Result{Usage: next.Usage, Tokens: next.Tokens}, err
 }
 
 func hasAny(tools Tools) bool {
@@ -214,8 +242,8 @@ const maxRefusal = 500
 // noPlan is the message to the user after a panic.
 const noPlan = "The question could not be planned because of an internal error. Try other words."
 
-// explain logs why the model made no plan, and returns it as a warning.
-func (p *Planner) explain(ctx context.Context, err error, round int) string {
+// logFailure logs why the model made no plan, and returns it as a warning.
+func (p *Planner) logFailure(ctx context.Context, err error, round int) string {
 	consequence := "planned without the model"
 	if round > 1 {
 		consequence = "no further steps were planned"
@@ -234,14 +262,14 @@ var errUnreadable = errors.New("no plan in the model's answer")
 // errTokens means that the tokens of a query are used up.
 var errTokens = fmt.Errorf("planning this query has used its %d tokens", maxTokens)
 
-// errShare is the cause of a timeout that keeps time for execution.
-var errShare = errors.New("the model took more than half of the query's time")
+// errHalfOfTime is the cause of a timeout that keeps time for execution.
+var errHalfOfTime = errors.New("the model took more than half of the query's time")
 
-// share limits planning with a model to half of the remaining time, which leaves time for the fallback and the tools.
-func share(ctx context.Context) (context.Context, context.CancelFunc) {
+// halfOfTime limits planning with a model to half of the remaining time: the rest is for the fallback and the tools.
+func halfOfTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, time.Until(deadline)/2, errShare)
+	return context.WithTimeoutCause(ctx, time.Until(deadline)/2, errHalfOfTime)
 }

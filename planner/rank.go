@@ -10,6 +10,22 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
+// rank returns the tools that fit a question, best first.
+func (p *Planner) rank(ctx context.Context, req Request, query string, limit int) []plan.Tool {
+	if p.ranker != nil {
+		ranked := p.ranker.Rank(ctx, query, req.Tools, limit)
+		return ranked[:min(len(ranked), limit)]
+	}
+	var first []plan.Tool
+	for t := range req.Tools.All() {
+		if len(first) == limit {
+			break
+		}
+		first = append(first, *t)
+	}
+	return first
+}
+
 // Ranking ranks tools by an index of the whole catalog and keeps what a query may use.
 type Ranking struct {
 	Finder *search.Finder

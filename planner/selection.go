@@ -100,22 +100,6 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	s.best = p.arrange(req.Tools, ranked, meant, rest, inFull, s)
 }
 
-// rank returns the tools that fit a question, best first.
-func (p *Planner) rank(ctx context.Context, req Request, query string, limit int) []plan.Tool {
-	if p.ranker != nil {
-		ranked := p.ranker.Rank(ctx, query, req.Tools, limit)
-		return ranked[:min(len(ranked), limit)]
-	}
-	var first []plan.Tool
-	for t := range req.Tools.All() {
-		if len(first) == limit {
-			break
-		}
-		first = append(first, *t)
-	}
-	return first
-}
-
 // entry is a tool with its signature.
 type entry struct {
 	tool *plan.Tool

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,35 +43,7 @@ func (p *Planner) offersTools(req Request) bool {
 	if req.Model != nil {
 		return false
 	}
-	return p.cfg.Mode == ModeTools || p.cfg.Mode == ModeAuto && p.now().UnixNano() < p.toolsUntil.Load()
-}
-
-// askInMode asks the model for a plan. In ModeAuto, a model that wrote none may call tools instead, within the same
-// time share.
-func (p *Planner) askInMode(ctx context.Context, model llm.Model, req Request) (Result, error) {
-	ctx, stop := share(ctx)
-	defer stop()
-	result, err := p.ask(ctx, model, req)
-	again := p.cfg.Mode == ModeAuto && req.Model == nil && req.Round == 1 && !req.Shown.native
-	if !again || !errors.Is(err, errUnreadable) || ctx.Err() != nil {
-		return result, err
-	}
-	p.log.Warn("The model writes no readable plan; trying native tool calls", "error", err)
-	*req.Shown = Shown{native: true}
-	req.Tokens = result.Tokens
-	next, failed := p.ask(ctx, model, req)
-	next.Usage.Add(result.Usage)
-	if failed == nil && len(next.Plan.Steps) > 0 {
-		if req.Shown.called {
-			p.toolsUntil.Store(p.now().Add(preferTools).UnixNano())
-		}
-		return next, nil
-	}
-	if declined(failed) != nil {
-		err = failed
-	}
-	*req.Shown = Shown{}
-	return Result{Usage: next.Usage, Tokens: next.Tokens}, err
+	return p.cfg.Mode == ModeTools || p.cfg.Mode == ModeAuto && p.now().UnixNano() < p.nativeUntil.Load()
 }
 
 // showTools chooses the tools that the model can call: all if their schemas fit the budget, else those that match the

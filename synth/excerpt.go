@@ -56,9 +56,9 @@ func unescaped(text string) string {
 	})
 }
 
-// excerpts returns the excerpt of each value for the model: the whole value if there is room, otherwise the passages
+// excerptsOf returns the excerpt of each value for the model: the whole value if there is room, otherwise the passages
 // that match the question. Encoded data is left out, too. It takes time linear in the searched bytes.
-func excerpts(question string, values []json.RawMessage) []*excerpt {
+func excerptsOf(question string, values []json.RawMessage) []*excerpt {
 	sizes := make([]int, len(values))
 	for i, v := range values {
 		sizes[i] = len(v)

@@ -10,10 +10,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
-// Bounds of the parts of a prompt besides the results.
+// Bounds of a prompt. excerptsOf bounds the bytes of the results.
 const (
-	maxSteps = 64  // results, failures and unmet parts, each
-	maxSent  = 200 // bytes of the arguments of a call
+	maxListed = 64  // results, failures and unmet parts in the prompt, each
+	maxSent   = 200 // bytes of the arguments of a call
 )
 
 // view is the data of the templates answer_system and answer_user.
@@ -28,7 +28,7 @@ type view struct {
 }
 
 // promptOf returns the system prompt, the user message, and what the model reads of each step's result.
-func promptOf(req Request) (system, user string, read map[string]*excerpt) {
+func promptOf(req Request) (system, user string, excerpts map[string]*excerpt) {
 	v := view{Query: req.Query, Context: llm.Conversation(req.Context, prompts.MaxHistory)}
 	if req.Note != "" {
 		v.Note = llm.Data("the planner", req.Note)
@@ -37,31 +37,31 @@ func promptOf(req Request) (system, user string, read map[string]*excerpt) {
 	for _, o := range req.Outcomes {
 		if o.OK() {
 			worked = append(worked, o)
-		} else if len(v.Failed) < maxSteps {
+		} else if len(v.Failed) < maxListed {
 			v.Failed = append(v.Failed, llm.Data("step "+o.Step.ID+" failed", failureLine(o)))
 		}
 	}
-	if len(worked) > maxSteps {
-		v.Hidden = len(worked) - maxSteps
-		worked = worked[:maxSteps]
+	if len(worked) > maxListed {
+		v.Hidden = len(worked) - maxListed
+		worked = worked[:maxListed]
 	}
 	values := make([]json.RawMessage, len(worked))
 	for i, o := range worked {
 		values[i] = o.Value
 	}
-	read = map[string]*excerpt{}
-	for i, e := range excerpts(req.Query, values) {
+	excerpts = map[string]*excerpt{}
+	for i, e := range excerptsOf(req.Query, values) {
 		v.Results = append(v.Results, llm.Data(provenance(worked[i]), result(worked[i], e.text)))
-		read[worked[i].Step.ID] = e
+		excerpts[worked[i].Step.ID] = e
 	}
 	g := gapsOf(req)
 	for i, part := range req.Unmet {
-		if _, caused := g.step[i]; !caused && len(v.Unmet) < maxSteps {
+		if _, caused := g.step[i]; !caused && len(v.Unmet) < maxListed {
 			line := texts.Line(part.Text, maxUnmetText) + ": " + g.because(i)
 			v.Unmet = append(v.Unmet, llm.Data(unmetID(i)+" not done", line))
 		}
 	}
-	return prompts.Render("answer_system", v), prompts.Render("answer_user", v), read
+	return prompts.Render("answer_system", v), prompts.Render("answer_user", v), excerpts
 }
 
 // provenance describes the source of a result.

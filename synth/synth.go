@@ -70,7 +70,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	if model == nil {
 		return Answer{Text: Digest(req) + modelHint(req.Unmet), Citations: []Citation{}}
 	}
-	d, read, resp, err := ask(ctx, model, req)
+	d, excerpts, resp, err := ask(ctx, model, req)
 	if err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) { // the caller is still waiting
 			s.log.ErrorContext(ctx, "Synthesis failed: "+err.Error())
@@ -80,7 +80,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 			Warnings: []string{fmt.Sprintf("the answer is a digest of the results, because the model failed: %v", err)},
 		}
 	}
-	return Answer{Text: complete(req, d), Citations: d.citations(read), Usage: resp.Usage}
+	return Answer{Text: complete(req, d), Citations: d.citations(excerpts), Usage: resp.Usage}
 }
 
 // complete adds to the model's answer the failed steps and unmet parts that it does not name, and the planner's note.
@@ -98,16 +98,14 @@ func complete(req Request, d *draft) string {
 const minGrowth = 16
 
 // ask gets the model's answer and shows it as it grows, without reasoning and half marks. It also returns what the
-// model read of each result. A refusal is an answer.
-func ask(
-	ctx context.Context, model llm.Model, req Request,
-) (d *draft, read map[string]*excerpt, resp llm.Response, err error) {
-	system, user, read := promptOf(req)
-	question := llm.Request{System: system, Messages: []llm.Message{{Role: llm.RoleUser, Content: user}}}
+// model reads of the result of each step. A refusal is an answer.
+func ask(ctx context.Context, model llm.Model, req Request) (*draft, map[string]*excerpt, llm.Response, error) {
+	system, user, excerpts := promptOf(req)
+	prompt := llm.Request{System: system, Messages: []llm.Message{{Role: llm.RoleUser, Content: user}}}
 	if req.OnText != nil {
-		show(&question, req)
+		show(&prompt, req)
 	}
-	resp, err = model.Complete(ctx, question)
+	resp, err := model.Complete(ctx, prompt)
 	var failure *llm.Error
 	if errors.As(err, &failure) && failure.Refusal {
 		resp.Text, err = failure.Message, nil
@@ -115,27 +113,27 @@ func ask(
 	if err != nil {
 		return nil, nil, resp, err
 	}
-	d = newDraft(req)
+	d := newDraft(req)
 	d.add(resp.Text, true)
 	if d.shown() == "" {
 		return nil, nil, resp, fmt.Errorf("model %s: the answer is empty", resp.Usage.Model)
 	}
-	return d, read, resp, nil
+	return d, excerpts, resp, nil
 }
 
 // show passes the growing answer on.
-func show(question *llm.Request, req Request) {
+func show(prompt *llm.Request, req Request) {
 	var d *draft
-	var next, read int
+	var next, received int
 	var shown string
-	question.OnRestart = func() { d, next, read = newDraft(req), 0, 0 }
-	question.OnRestart()
-	question.OnDelta = func(piece string) {
+	prompt.OnRestart = func() { d, next, received = newDraft(req), 0, 0 }
+	prompt.OnRestart()
+	prompt.OnDelta = func(piece string) {
 		d.add(piece, false)
-		if read += len(piece); read < next {
+		if received += len(piece); received < next {
 			return
 		}
-		next = read + max(minGrowth, read/50)
+		next = received + max(minGrowth, received/50)
 		if text := d.shown(); text != "" && text != shown {
 			shown = text
 			req.OnText(text)

@@ -27,13 +27,14 @@ type Round struct {
 	wg     sync.WaitGroup
 }
 
-// early is a call that is started before its plan is complete. The goroutines of Execute share it with its own.
+// early is a call that is started before its plan is complete. It is shared by its own goroutine and those of
+// Execute.
 type early struct {
 	step    plan.Step
 	cancel  context.CancelFunc
 	done    chan struct{}
 	outcome plan.Outcome // once done
-	dropped bool         // not in the plan, or to run later there; set before the plan runs
+	dropped bool         // not in the plan, or the plan makes it wait; set before the plan runs
 
 	mu     sync.Mutex
 	taken  bool         // by a step of the plan

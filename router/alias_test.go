@@ -99,7 +99,7 @@ func TestAliasesElsewhere(t *testing.T) {
 // A rate limit of a tool counts the calls by its alias.
 func TestRateLimitByAlias(t *testing.T) {
 	rate := limit.New(limit.RateConfig{Requests: 1, Per: time.Hour, Tools: []string{longFull}}, time.Now)
-	k := newProfileKit(t, longNames, router.ProfileOptions{Tools: router.DefaultTools(), Rate: rate})
+	k := newFrontendKit(t, longNames, router.FrontendOptions{Tools: router.DefaultTools(), Rate: rate})
 	if got := k.call(longAlias, `{}`); got.IsError {
 		t.Fatalf("got %+v, want the first call let through", got)
 	}

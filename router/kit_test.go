@@ -61,11 +61,11 @@ var tools = []string{
 	`{"name":"stay","description":"Reserves",` + composed + readOnly + `}`,
 }
 
-// kit is a Router and a Profile of it with real parts around it: a server in this process and, if there are plans, a model that follows a
-// script.
+// kit is a Router and a Frontend of it with real parts around it: a server in this process and, if there are plans, a
+// model that follows a script.
 type kit struct {
 	*router.Router
-	*router.Profile
+	*router.Frontend
 	t     *testing.T
 	model *llmtest.Server // nil without plans
 	edge  *edge.Edge
@@ -104,12 +104,12 @@ func (f fixedRules) Plan(context.Context, planner.Request) (plan.Plan, error) {
 // newKit starts a kit whose model plans as given, one plan a round, and answers with "All well.".
 func newKit(t *testing.T, change func(*router.Options, *downstream.Options), plans ...string) *kit {
 	t.Helper()
-	return newProfileKit(t, change, router.ProfileOptions{Tools: router.DefaultTools()}, plans...)
+	return newFrontendKit(t, change, router.FrontendOptions{Tools: router.DefaultTools()}, plans...)
 }
 
-// newProfileKit is newKit with the options of the router profile.
-func newProfileKit(
-	t *testing.T, change func(*router.Options, *downstream.Options), profile router.ProfileOptions, plans ...string,
+// newFrontendKit is newKit with options of the Frontend.
+func newFrontendKit(
+	t *testing.T, change func(*router.Options, *downstream.Options), frontend router.FrontendOptions, plans ...string,
 ) *kit {
 	t.Helper()
 	k := &kit{t: t}
@@ -155,8 +155,8 @@ func newProfileKit(
 	if k.Router, err = router.New(o); err != nil {
 		t.Fatal(err)
 	}
-	profile.Router = k.Router
-	if k.Profile, err = router.NewProfile(profile); err != nil {
+	frontend.Router = k.Router
+	if k.Frontend, err = router.NewFrontend(frontend); err != nil {
 		t.Fatal(err)
 	}
 	k.edge = edge.New(edge.Options{})
@@ -306,7 +306,7 @@ type result struct {
 	IsError    bool
 }
 
-// call calls a tool of the router profile; a JSON-RPC error comes as the text of an error result.
+// call calls a tool of the Frontend; a JSON-RPC error comes as the text of an error result.
 func (k *kit) call(tool, arguments string) result {
 	k.t.Helper()
 	lines := k.session().ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments))

@@ -131,7 +131,7 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 		s.warn("answered from partial results: the steps still running after 80 %% of the query's %v were cancelled", limit)
 	}
 	s.record.nameServers(func(tool string) string {
-		server, _, _ := r.tools.qualified(tool, q.Origin.Visible)
+		server, _, _ := r.directory.qualified(tool, q.Origin.Visible)
 		return server
 	})
 	s.compose(bounded, late)
@@ -148,7 +148,7 @@ func (r *Router) accept(q *Query) (given *plan.Plan, err error) {
 		return nil, err
 	}
 	for _, name := range q.Servers {
-		if !slices.Contains(r.tools.serversFor(q.Origin.Visible), name) {
+		if !slices.Contains(r.directory.serversFor(q.Origin.Visible), name) {
 			return nil, refuse("Invalid argument: servers: Unknown server: %s", name)
 		}
 	}

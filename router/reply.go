@@ -13,9 +13,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Fail answers a request with the JSON-RPC error for a failed call. Router tools report errors as isError results
-// instead, see failTool.
-func Fail(x *edge.Exchange, err error) {
+// ReplyRPCError answers a request with the JSON-RPC error for a failed call. Router tools report errors as isError
+// results instead, see replyToolError.
+func ReplyRPCError(x *edge.Exchange, err error) {
 	var unknown *plan.Error
 	switch {
 	case notAnswered(err):
@@ -26,8 +26,8 @@ func Fail(x *edge.Exchange, err error) {
 	}
 }
 
-// failTool answers a call of a router tool with an isError result.
-func failTool(x *edge.Exchange, err error) {
+// replyToolError answers a call of a router tool with an isError result.
+func replyToolError(x *edge.Exchange, err error) {
 	if text, refused := refusalText(err); refused {
 		replyError(x, text)
 	} else if !cancelled(err) && !edge.Ended(err) { // else the edge answers, if anybody waits

@@ -19,8 +19,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-// queryState is a query in progress. It plans and executes round by round, then composes the answer (compose.go). It is
-// used by one goroutine.
+// queryState is a query in progress. run plans and executes it round by round; Router.process (query.go) then calls
+// compose (compose.go) for the answer. It is used by one goroutine.
 type queryState struct {
 	router    *Router
 	q         Query      // Origin.Visible is limited to q.Servers
@@ -88,9 +88,9 @@ func (s *queryState) run(ctx context.Context) error {
 
 // listTools loads the catalog. found is false if no server could be listed and there is nothing to plan with.
 func (s *queryState) listTools(ctx context.Context) (found bool, err error) {
-	list := s.router.tools.searchable
+	list := s.router.directory.searchable
 	if s.given != nil {
-		list = s.router.tools.all // nothing is searched
+		list = s.router.directory.all // nothing is searched
 	}
 	if s.catalog, err = list(ctx); err != nil {
 		return false, err
@@ -208,7 +208,7 @@ func (s *queryState) plan(ctx context.Context, r *round) error {
 	}
 	r.problems = s.check(r) // also for a given plan: it sets the servers of the steps
 	if unknown := r.unknown(); len(unknown) > 0 {
-		catalog, err := s.router.tools.relist(ctx, s.began, unknown, s.q.Origin.Visible)
+		catalog, err := s.router.directory.relist(ctx, s.began, unknown, s.q.Origin.Visible)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // Package router answers questions. [Router.Query] plans tool calls over all downstream servers, runs them and
-// composes the answer. A [Profile] serves queries and the router's other tools as an MCP server.
+// composes the answer. A [Frontend] serves queries and the router's other tools as an MCP server.
 //
-// Both are safe for concurrent use. A Profile responds through the Exchange of each request, so that progress
+// Both are safe for concurrent use. A Frontend responds through the Exchange of each request, so that progress
 // precedes the result on the request's own stream.
 package router
 
@@ -86,7 +86,7 @@ type Router struct {
 	opts      Options
 	servers   *downstream.Manager
 	calls     execution.Caller
-	tools     *directory
+	directory *directory
 	executor  *execution.Executor
 	planner   *planner.Planner
 	synth     *synth.Synthesizer
@@ -115,7 +115,7 @@ func New(opts Options) (*Router, error) {
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
 		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
-		tools: &directory{servers: opts.Servers, index: indexing{finder: opts.Ranking.Finder}},
+		directory: &directory{servers: opts.Servers, index: indexing{finder: opts.Ranking.Finder}},
 	}
 	r.calls = r.servers
 	if opts.Calls != nil {
@@ -130,14 +130,14 @@ func New(opts Options) (*Router, error) {
 
 // Tools returns the entries of list_available_tools for a caller; an empty server means all.
 func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server string) ([]ToolInfo, error) {
-	if server != "" && !slices.Contains(r.tools.serversFor(visible), server) {
+	if server != "" && !slices.Contains(r.directory.serversFor(visible), server) {
 		return nil, refuse("Invalid argument: server: Unknown server: %s; known: %s", server,
-			strings.Join(r.tools.serversFor(visible), ", "))
+			strings.Join(r.directory.serversFor(visible), ", "))
 	}
 	if server != "" {
 		visible = within(visible, server)
 	}
-	catalog, err := r.tools.listed(ctx, visible)
+	catalog, err := r.directory.listed(ctx, visible)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (r *Router) Tools(ctx context.Context, visible downstream.Visible, server s
 
 // Missing returns the servers whose tools could not be listed the last time, and why.
 func (r *Router) Missing(ctx context.Context) []downstream.Missing {
-	catalog, err := r.tools.all(ctx)
+	catalog, err := r.directory.all(ctx)
 	if err != nil {
 		return nil
 	}
@@ -164,17 +164,17 @@ type Found struct {
 }
 
 // Index adds a catalog to the search index ahead of the first search.
-func (r *Router) Index(c *downstream.Catalog) { r.tools.index.follow(c) }
+func (r *Router) Index(c *downstream.Catalog) { r.directory.index.follow(c) }
 
 // Search ranks the tools that a caller may see, best first.
 func (r *Router) Search(
 	ctx context.Context, query string, limit int, visible downstream.Visible,
 ) ([]Found, error) {
-	catalog, err := r.tools.listed(ctx, visible)
+	catalog, err := r.directory.listed(ctx, visible)
 	if err != nil {
 		return nil, err
 	}
-	r.tools.index.follow(catalog)
+	r.directory.index.follow(catalog)
 	var out []Found
 	for _, hit := range r.opts.Ranking.Search(ctx, query, usable{catalog, visible}, limit, false) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
@@ -196,7 +196,7 @@ type Health struct {
 // Health returns the state of the router and of the servers that a caller may see.
 func (r *Router) Health(visible downstream.Visible, server string) (*Health, error) {
 	all := r.servers.StatusFor(visible)
-	seen := r.tools.serversFor(visible)
+	seen := r.directory.serversFor(visible)
 	if server != "" && !slices.Contains(seen, server) {
 		return nil, refuse("Invalid argument: server: Unknown server: %s; known: %s", server, strings.Join(seen, ", "))
 	}
@@ -283,7 +283,7 @@ func DefaultValidation() ValidationConfig {
 // Call calls one tool by any of its names, on behalf of a user of this process. It returns the raw result. A JSON-RPC
 // error of the server is returned as a *jsonrpc.Error.
 func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
-	server, tool, err := r.tools.resolve(ctx, name, nil)
+	server, tool, err := r.directory.resolve(ctx, name, nil)
 	if err != nil {
 		return nil, err
 	}

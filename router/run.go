@@ -11,7 +11,7 @@ import (
 )
 
 // run serves the tool run. The call and its result pass through as raw bytes.
-func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
+func (f *Frontend) run(ctx context.Context, x *edge.Exchange) {
 	args := jsonrpc.Get(x.Message.Params, "arguments")
 	name := jsonrpc.Text(jsonrpc.Get(args, "tool"))
 	parameters := jsonrpc.Get(args, "parameters")
@@ -19,7 +19,7 @@ func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 		parameters = []byte("{}")
 	}
 	dry := jsonrpc.Get(args, "dry_run")
-	unknown := p.parameters.check(ToolRun, args)
+	unknown := f.parameters.check(ToolRun, args)
 	switch {
 	case name == "":
 		replyError(x, "Invalid argument: tool is required and must be a string")
@@ -34,36 +34,36 @@ func (p *Profile) run(ctx context.Context, x *edge.Exchange) {
 		replyError(x, "Invalid argument: dry_run must be true or false")
 		return
 	}
-	server, tool, err := p.router.tools.resolve(ctx, name, x.Visible)
+	server, tool, err := f.router.directory.resolve(ctx, name, x.Visible)
 	switch {
 	case err != nil:
-		Fail(x, err)
-	case p.Limited(x, ToolRun, catalog.FullName(server, tool)):
+		ReplyRPCError(x, err)
+	case f.Limited(x, ToolRun, catalog.FullName(server, tool)):
 	case string(dry) == "true":
-		p.dryRun(ctx, x, server, tool, parameters)
+		f.dryRun(ctx, x, server, tool, parameters)
 	default:
-		p.forward(ctx, x, server, tool, parameters)
+		f.forward(ctx, x, server, tool, parameters)
 	}
 }
 
 // hidden calls a server's tool by its full name or alias, whether or not it is listed.
-func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
-	server, tool, known := p.router.tools.findAlias(ctx, name, x.Visible)
-	if p.Limited(x, name, catalog.FullName(server, tool)) {
+func (f *Frontend) hidden(ctx context.Context, x *edge.Exchange, name string) {
+	server, tool, known := f.router.directory.findAlias(ctx, name, x.Visible)
+	if f.Limited(x, name, catalog.FullName(server, tool)) {
 		return
 	}
 	var err error
 	if full := false; !known {
 		if server, tool, full = catalog.SplitFull(name); full {
-			known, err = p.router.servers.Has(ctx, server, "", tool, x.Visible)
+			known, err = f.router.servers.Has(ctx, server, "", tool, x.Visible)
 		}
 	}
 	if known && err == nil {
-		err = p.router.tools.quarantined(server, tool)
+		err = f.router.directory.quarantined(server, tool)
 	}
 	switch {
 	case err != nil:
-		Fail(x, err)
+		ReplyRPCError(x, err)
 	case !known:
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown tool: " + name})
 	default:
@@ -71,14 +71,14 @@ func (p *Profile) hidden(ctx context.Context, x *edge.Exchange, name string) {
 		if arguments == nil {
 			arguments = []byte("{}")
 		}
-		p.forward(ctx, x, server, tool, arguments)
+		f.forward(ctx, x, server, tool, arguments)
 	}
 }
 
 // forward calls a tool for the client. Arguments, _meta, progress, the server's requests and the result or error pass
 // through unchanged.
-func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
-	reply, err := p.router.servers.Call(ctx, &downstream.Request{
+func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
+	reply, err := f.router.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call",
 		Params:  catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
 		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
@@ -90,7 +90,7 @@ func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	})
 	switch {
 	case err != nil:
-		Fail(x, err)
+		ReplyRPCError(x, err)
 	case reply.Err != nil:
 		x.FailRaw(reply.Err)
 	default:
@@ -100,10 +100,10 @@ func (p *Profile) forward(ctx context.Context, x *edge.Exchange, server, tool st
 }
 
 // dryRun describes the call that run would make.
-func (p *Profile) dryRun(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
-	problem, err := p.router.servers.Validate(ctx, server, tool, arguments)
+func (f *Frontend) dryRun(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
+	problem, err := f.router.servers.Validate(ctx, server, tool, arguments)
 	if err != nil {
-		Fail(x, err)
+		ReplyRPCError(x, err)
 		return
 	}
 	described := map[string]any{"tool": tool, "server": server, "arguments": json.RawMessage(arguments),

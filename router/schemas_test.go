@@ -18,7 +18,7 @@ var portable = []string{
 // TestSchemasArePortable checks the rules of the MCP Inspector's portability check for all schemas, and for arguments
 // also what strict function calling wants: known keywords, closed objects, items of arrays, descriptions.
 func TestSchemasArePortable(t *testing.T) {
-	for name := range tools {
+	for name := range presentations {
 		tool := define(name)
 		if tool.Title == "" || tool.Annotations.Title != tool.Title || tool.Description == "" {
 			t.Errorf("%s: got title %q, annotated %q and description %q, want all of them", name, tool.Title, tool.Annotations.Title, tool.Description)

@@ -40,8 +40,8 @@ func (f Found) As(name string) FoundTool {
 
 // ServeSearch serves search_available_tools. The tools found are listed for the caller from then on, and list_changed
 // precedes the result on the same stream.
-func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
-	args, err := p.parameters.read(ToolSearchTools, x.Message.Params)
+func (f *Frontend) ServeSearch(ctx context.Context, x *edge.Exchange) {
+	args, err := f.parameters.read(ToolSearchTools, x.Message.Params)
 	var query string
 	var limit int
 	if err == nil {
@@ -57,19 +57,19 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	limit = cmp.Or(limit, defaultFound)
 	var found []Found
 	if err == nil {
-		found, err = p.router.Search(ctx, query, min(limit, maxFound), x.Visible)
+		found, err = f.router.Search(ctx, query, min(limit, maxFound), x.Visible)
 	}
 	if err != nil {
-		failTool(x, err)
+		replyToolError(x, err)
 		return
 	}
 	tools := []FoundTool{}
 	exposed := make([]string, 0, len(found))
 	names := make([]string, 0, len(found)) // listed names
-	for _, f := range found {
-		name := p.router.servers.ListedName(f.Server, f.Tool.Tool.Tool)
-		tools = append(tools, f.As(name))
-		exposed = append(exposed, f.Full())
+	for _, hit := range found {
+		name := f.router.servers.ListedName(hit.Server, hit.Tool.Tool.Tool)
+		tools = append(tools, hit.As(name))
+		exposed = append(exposed, hit.Full())
 		names = append(names, name)
 	}
 	text := fmt.Sprintf("No tools found matching '%s'. Try other words, or list_available_tools.", query)
@@ -80,7 +80,7 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 			for _, name := range exposed {
 				weight += len(name)
 			}
-			p.exposures(x).Put(clientOf(x), exposed, weight)
+			f.exposures(x).Put(clientOf(x), exposed, weight)
 		}
 	}
 	raw := result(text, map[string]any{"tools": tools})
@@ -93,35 +93,35 @@ func (p *Profile) ServeSearch(ctx context.Context, x *edge.Exchange) {
 }
 
 // Exposed returns the full names of the tools that the caller's last search found.
-func (p *Profile) Exposed(x *edge.Exchange) []string {
-	return p.exposures(x).Peek(clientOf(x))
+func (f *Frontend) Exposed(x *edge.Exchange) []string {
+	return f.exposures(x).Peek(clientOf(x))
 }
 
 // exposures returns the cache that holds the caller's found tools.
-func (p *Profile) exposures(x *edge.Exchange) *lru.Cache[string, []string] {
+func (f *Frontend) exposures(x *edge.Exchange) *lru.Cache[string, []string] {
 	if x.Session == "" {
-		return p.sessionless
+		return f.sessionless
 	}
-	return p.exposed
+	return f.exposed
 }
 
 // SearchTool returns the raw definition of search_available_tools.
-func (p *Profile) SearchTool() []byte { return p.searchTool }
+func (f *Frontend) SearchTool() []byte { return f.searchTool }
 
 // withExposed adds the tools that the caller's last search found to a tools/list result.
-func (p *Profile) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) []byte {
-	names := p.Exposed(x)
+func (f *Frontend) withExposed(ctx context.Context, x *edge.Exchange, raw []byte) []byte {
+	names := f.Exposed(x)
 	if len(names) == 0 || x.Version.AtLeast(protocol.V20260728) {
 		return raw
 	}
-	catalog, err := p.router.tools.all(ctx)
+	catalog, err := f.router.directory.all(ctx)
 	if err != nil {
 		return raw
 	}
 	list := jsonrpc.Elements(jsonrpc.Get(raw, "tools"))
 	for _, name := range names {
 		if t, unknown := catalog.Lookup(name, x.Visible); unknown == nil {
-			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(p.router.servers.ListedName(t.Server,
+			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(f.router.servers.ListedName(t.Server,
 				t.Tool.Tool)))))
 		}
 	}

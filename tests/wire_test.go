@@ -129,7 +129,7 @@ func post(t *testing.T, url string, body any, seen func(message)) message {
 	}
 }
 
-// call calls a tool of the router profile and fails the test if that is answered with an error.
+// call calls a tool of the router and fails the test if that is answered with an error.
 func (r *router) call(tool string, arguments any) toolResult {
 	r.t.Helper()
 	m := r.tryCall(tool, arguments, nil)

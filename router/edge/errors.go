@@ -112,7 +112,7 @@ func wrongKey(e *Edge, m *jsonrpc.Message, v protocol.Version) output.Message {
 	return output.Result(m.ID, []byte(body))
 }
 
-// WithoutSubscriptions removes the server capabilities that need subscriptions/listen (2026-07-28), for profiles that
+// WithoutSubscriptions removes the server capabilities that need subscriptions/listen (2026-07-28), for handlers that
 // do not serve it.
 func WithoutSubscriptions(capabilities []byte) []byte {
 	for _, kind := range [...]string{"tools", "prompts", "resources"} {

@@ -57,7 +57,7 @@ type App struct {
 	meter     *meter
 	servers   *downstream.Manager
 	router    *router.Router
-	tools     *router.Profile
+	frontend  *router.Frontend
 	proxy     *proxy.Proxy
 	edge      *edge.Edge
 	serverSet *serverSet
@@ -107,9 +107,9 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
-	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version, Fail: router.Fail,
-		Logger: a.log})
-	front, validator := a.proxy, plan.NewValidator()
+	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version,
+		Fail: router.ReplyRPCError, Logger: a.log})
+	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
 		Servers: a.serverSet.servers(), Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
@@ -118,15 +118,15 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
 		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder)},
 		Events: downstream.Events{
-			OnMessage: front.Deliver, OnRequest: front.Ask,
-			OnReturn: func(server string) { front.ServersChanged(downstream.Changes{Changed: []string{server}}) },
+			OnMessage: a.proxy.Deliver, OnRequest: a.proxy.Ask,
+			OnReturn: func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 		},
 	})
 	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer(), Done: a.meter.model}, opts.Tape, a.log)
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
-	a.tools, err = router.NewProfile(router.ProfileOptions{Router: a.router, Tools: cfg.Router, Rate: a.rate})
+	a.frontend, err = router.NewFrontend(router.FrontendOptions{Router: a.router, Tools: cfg.Router, Rate: a.rate})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
 		Tracer: a.telemetry.Tracer(), Served: a.meter.served(),
 	})
-	a.proxy.Attach(proxy.Parts{Servers: a.servers, Clients: a.edge, Search: a.tools, Limited: a.tools.Limited})
+	a.proxy.Attach(proxy.Parts{Servers: a.servers, Clients: a.edge, Search: a.frontend, Limited: a.frontend.Limited})
 	if r := a.telemetry.Registry(); r != nil {
 		return a, r.Register(state{a})
 	}
@@ -266,7 +266,7 @@ func (a *App) Addr() string { return a.web.listener.Addr().String() }
 func (a *App) handler() http.Handler {
 	mux := http.NewServeMux()
 	all := a.proxy.All()
-	for base, h := range map[string]edge.Handler{"": a.tools, "/proxy": all} {
+	for base, h := range map[string]edge.Handler{"": a.frontend, "/proxy": all} {
 		mux.Handle(base+"/mcp", a.edge.Streamable(h, nil))
 		stream, messages := a.edge.SSE(base+"/messages/", h)
 		mux.Handle(base+"/sse", stream)
@@ -282,7 +282,7 @@ func (a *App) handler() http.Handler {
 	return mux
 }
 
-// Profiles of ServeStdio, besides "server:NAME".
+// Profiles of ServeStdio (nexus stdio --profile), besides "server:NAME".
 const (
 	ProfileRouter = "router"
 	ProfileProxy  = "proxy"
@@ -310,7 +310,7 @@ func (a *App) CheckProfile(name string) error {
 func (a *App) profile(name string) (edge.Handler, error) {
 	switch server, single := strings.CutPrefix(name, "server:"); {
 	case name == ProfileRouter:
-		return a.tools, nil
+		return a.frontend, nil
 	case name == ProfileProxy:
 		return a.proxy.All(), nil
 	case single && slices.Contains(a.servers.Servers(), server):

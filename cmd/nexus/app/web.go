@@ -103,7 +103,7 @@ func scopesOf(profiles map[string]config.Profile) (map[string]*auth.Scope, error
 // its key allow.
 func mountProfiles(mux *http.ServeMux, a *App) {
 	for name, scope := range a.scopes {
-		var handler edge.Handler = a.tools
+		var handler edge.Handler = a.frontend
 		if a.opts.Config.Profiles[name].Surface == config.SurfaceProxy {
 			handler = a.proxy.All()
 		}

@@ -230,7 +230,7 @@ func TestSearchByInstructions(t *testing.T) {
 
 // Only the tools that the settings name are offered.
 func TestOfferedTools(t *testing.T) {
-	k := newProfileKit(t, nil, router.ProfileOptions{Tools: router.ToolsConfig{Tools: []string{router.ToolRun}}})
+	k := newFrontendKit(t, nil, router.FrontendOptions{Tools: router.ToolsConfig{Tools: []string{router.ToolRun}}})
 	if got := k.session().ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); strings.Count(got[0], `"inputSchema"`) != 1 || !strings.Contains(got[0], `"name":"run"`) {
 		t.Errorf("got %q, want run alone", got)
 	}

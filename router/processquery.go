@@ -133,7 +133,7 @@ func stepResult(o plan.Outcome, full bool) StepResult {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // processQuery serves process_query.
-func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args arguments) ([]byte, error) {
+func (f *Frontend) processQuery(ctx context.Context, x *edge.Exchange, args arguments) ([]byte, error) {
 	q, full, err := readQuery(args)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (p *Profile) processQuery(ctx context.Context, x *edge.Exchange, args argum
 		q.Report = NewReporter(send)
 		defer q.Report.Close()
 	}
-	record, err := p.router.Query(ctx, *q)
+	record, err := f.router.Query(ctx, *q)
 	if err != nil {
 		return nil, err
 	}

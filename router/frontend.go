@@ -18,18 +18,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// ProfileOptions of a Profile.
-type ProfileOptions struct {
+// FrontendOptions of a Frontend.
+type FrontendOptions struct {
 	Router *Router
 	Tools  ToolsConfig
 	Rate   *limit.Rate // nil = no limit
 }
 
-// Profile is an MCP server with the router's own tools. All other tools are reached through run or by their full
+// Frontend is an MCP server with the router's own tools. All other tools are reached through run or by their full
 // names. It implements edge.Handler.
-type Profile struct {
+type Frontend struct {
 	router *Router
-	opts   ProfileOptions
+	opts   FrontendOptions
 	mcp    *server.MCPServer
 
 	exposed     *lru.Cache[string, []string] // session to the tools found by its last search
@@ -38,9 +38,9 @@ type Profile struct {
 	parameters  parameters
 }
 
-// NewProfile returns a Profile. The error names the invalid option.
-func NewProfile(opts ProfileOptions) (*Profile, error) {
-	p := &Profile{
+// NewFrontend returns a Frontend. The error names the invalid option.
+func NewFrontend(opts FrontendOptions) (*Frontend, error) {
+	p := &Frontend{
 		router: opts.Router, opts: opts, parameters: parameters{},
 		exposed:     lru.New[string, []string](maxExposed, maxExposedBytes),
 		sessionless: lru.New[string, []string](maxSessionless, maxExposedBytes),
@@ -48,11 +48,11 @@ func NewProfile(opts ProfileOptions) (*Profile, error) {
 	p.mcp = server.NewMCPServer(Name, opts.Router.opts.Version, server.WithToolCapabilities(p.offers(ToolSearchTools)),
 		server.WithInstructions(instructions(opts.Tools.Tools)))
 	for _, name := range opts.Tools.Tools {
-		if _, known := tools[name]; !known {
+		if _, known := presentations[name]; !known {
 			return nil, fmt.Errorf("router.tools: unknown tool %s", name)
 		}
 	}
-	for name := range tools {
+	for name := range presentations {
 		tool := define(name)
 		p.parameters.add(name, tool.RawInputSchema)
 		if name == ToolSearchTools {
@@ -65,55 +65,55 @@ func NewProfile(opts ProfileOptions) (*Profile, error) {
 	return p, nil
 }
 
-// Serve implements edge.Handler for the router profile.
-func (p *Profile) Serve(ctx context.Context, x *edge.Exchange) {
+// Serve implements edge.Handler.
+func (f *Frontend) Serve(ctx context.Context, x *edge.Exchange) {
 	switch {
 	case x.Message.IsNotification(): // the router itself needs none; servers behind run are not notified
 	case x.Message.Method == "tools/call":
-		p.call(ctx, x)
+		f.call(ctx, x)
 	default:
-		p.protocol(ctx, x)
+		f.protocol(ctx, x)
 	}
 }
 
 // call serves a call of a tool: one of the router's own, or a server's by its full name or alias.
-func (p *Profile) call(ctx context.Context, x *edge.Exchange) {
+func (f *Frontend) call(ctx context.Context, x *edge.Exchange) {
 	name := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
 	switch {
-	case !p.offers(name):
-		p.hidden(ctx, x, name)
+	case !f.offers(name):
+		f.hidden(ctx, x, name)
 		return
 	case name == ToolRun:
-		p.run(ctx, x)
+		f.run(ctx, x)
 		return
-	case p.Limited(x, name):
+	case f.Limited(x, name):
 		return
 	case name == ToolSearchTools:
-		p.ServeSearch(ctx, x)
+		f.ServeSearch(ctx, x)
 		return
 	}
 	x.Sent() // later messages need not wait for the call
-	args, err := p.parameters.read(name, x.Message.Params)
+	args, err := f.parameters.read(name, x.Message.Params)
 	var result []byte
 	if err == nil {
 		switch name {
 		case ToolProcessQuery:
-			result, err = p.processQuery(ctx, x, args)
+			result, err = f.processQuery(ctx, x, args)
 		case ToolListTools:
-			result, err = p.listAvailableTools(ctx, x, args)
+			result, err = f.listAvailableTools(ctx, x, args)
 		case ToolHealthCheck:
-			result, err = p.healthCheck(x, args)
+			result, err = f.healthCheck(x, args)
 		}
 	}
 	if err != nil {
-		failTool(x, err)
+		replyToolError(x, err)
 		return
 	}
 	x.Reply(result)
 }
 
 // protocol lets mcp-go answer the handshake, ping and lists.
-func (p *Profile) protocol(ctx context.Context, x *edge.Exchange) {
+func (f *Frontend) protocol(ctx context.Context, x *edge.Exchange) {
 	x.Sent()
 	message := x.Message.Raw
 	switch x.Message.Method {
@@ -129,7 +129,7 @@ func (p *Profile) protocol(ctx context.Context, x *edge.Exchange) {
 		message = jsonrpc.Set(message, "params", []byte(`{"protocolVersion":`+jsonrpc.StringID(string(x.Version))+
 			`,"capabilities":{},"clientInfo":{"name":"","version":""}}`))
 	}
-	switch m := p.mcp.HandleMessage(ctx, json.RawMessage(message)).(type) {
+	switch m := f.mcp.HandleMessage(ctx, json.RawMessage(message)).(type) {
 	case mcp.JSONRPCError:
 		x.Fail(&jsonrpc.Error{Code: m.Error.Code, Message: m.Error.Message})
 	case mcp.JSONRPCResponse:
@@ -140,7 +140,7 @@ func (p *Profile) protocol(ctx context.Context, x *edge.Exchange) {
 		case "server/discover":
 			raw = jsonrpc.Set(raw, "capabilities", edge.WithoutSubscriptions(jsonrpc.Get(raw, "capabilities")))
 		case "tools/list":
-			raw = p.withExposed(ctx, x, raw)
+			raw = f.withExposed(ctx, x, raw)
 		}
 		x.Reply(raw)
 	}
@@ -148,11 +148,11 @@ func (p *Profile) protocol(ctx context.Context, x *edge.Exchange) {
 
 // Limited counts a call against the caller's rate limit if one of the tool's names is rate limited. It reports
 // whether the limit is reached; the client then has its response.
-func (p *Profile) Limited(x *edge.Exchange, names ...string) bool {
-	if p.opts.Rate == nil || !slices.ContainsFunc(names, p.opts.Rate.Applies) {
+func (f *Frontend) Limited(x *edge.Exchange, names ...string) bool {
+	if f.opts.Rate == nil || !slices.ContainsFunc(names, f.opts.Rate.Applies) {
 		return false
 	}
-	ok, wait := p.opts.Rate.Allow(x.Caller.ID)
+	ok, wait := f.opts.Rate.Allow(x.Caller.ID)
 	if !ok {
 		replyError(x, limit.Message(wait))
 	}
@@ -160,7 +160,7 @@ func (p *Profile) Limited(x *edge.Exchange, names ...string) bool {
 }
 
 // Ended implements edge.Handler.
-func (p *Profile) Ended(session string) { p.exposed.Remove(session) }
+func (f *Frontend) Ended(session string) { f.exposed.Remove(session) }
 
 // clientOf identifies a client: by its session or, without one, by its caller and address.
 func clientOf(x *edge.Exchange) string {
@@ -183,7 +183,7 @@ func asker(x *edge.Exchange) downstream.Asker {
 // presentation is the title and description of a router tool.
 type presentation struct{ title, description string }
 
-var tools = map[string]presentation{
+var presentations = map[string]presentation{
 	ToolProcessQuery: {"Ask all servers", "Answer a question or do a task in plain language: plans which tools of the connected servers to call, calls them and composes one answer."},
 	ToolListTools:    {"List tools", "List the tools of all connected servers with their input schemas."},
 	ToolHealthCheck:  {"Check health", "Show the health of the connected servers and of the models."},
@@ -192,7 +192,7 @@ var tools = map[string]presentation{
 }
 
 // offers reports whether name is a router tool that is offered.
-func (p *Profile) offers(name string) bool { return slices.Contains(p.opts.Tools.Tools, name) }
+func (f *Frontend) offers(name string) bool { return slices.Contains(f.opts.Tools.Tools, name) }
 
 //go:embed schemas/*.json
 var schemas embed.FS
@@ -200,8 +200,8 @@ var schemas embed.FS
 // define returns the definition of a router tool.
 func define(name string) mcp.Tool {
 	in, _ := schemas.ReadFile("schemas/" + name + ".in.json")
-	tool := mcp.NewToolWithRawSchema(name, tools[name].description, in)
-	tool.Title = tools[name].title
+	tool := mcp.NewToolWithRawSchema(name, presentations[name].description, in)
+	tool.Title = presentations[name].title
 	readOnly := name != ToolProcessQuery && name != ToolRun
 	tool.Annotations = mcp.ToolAnnotation{Title: tool.Title, ReadOnlyHint: &readOnly}
 	tool.RawOutputSchema, _ = schemas.ReadFile("schemas/" + name + ".out.json") // run has none: its result comes from the server
@@ -246,7 +246,7 @@ type toolName struct {
 	Server string `json:"server"`
 }
 
-func (p *Profile) listAvailableTools(ctx context.Context, x *edge.Exchange, args arguments) ([]byte, error) {
+func (f *Frontend) listAvailableTools(ctx context.Context, x *edge.Exchange, args arguments) ([]byte, error) {
 	name, err := args.text("server")
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (p *Profile) listAvailableTools(ctx context.Context, x *edge.Exchange, args
 	if detail != "" && detail != "names" && detail != "full" {
 		return nil, refuse("Invalid argument: detail must be names or full")
 	}
-	tools, err := p.router.Tools(ctx, x.Visible, name)
+	tools, err := f.router.Tools(ctx, x.Visible, name)
 	if err != nil {
 		return nil, err
 	}
@@ -272,12 +272,12 @@ func (p *Profile) listAvailableTools(ctx context.Context, x *edge.Exchange, args
 	return result(encode(tools, "  "), map[string]any{"tools": tools}), nil
 }
 
-func (p *Profile) healthCheck(x *edge.Exchange, args arguments) ([]byte, error) {
+func (f *Frontend) healthCheck(x *edge.Exchange, args arguments) ([]byte, error) {
 	name, err := args.text("server")
 	if err != nil {
 		return nil, err
 	}
-	health, err := p.router.Health(x.Visible, name)
+	health, err := f.router.Health(x.Visible, name)
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,12 @@ const (
 
 // keyring holds the keys of the issuer and says when to fetch them.
 type keyring struct {
-	issuer string
-	retry  time.Duration
-	now    func() time.Time
-	log    *slog.Logger
-	turn   chan struct{} // full while keys are fetched
-	state  *atomic.Pointer[ringState]
+	issuer   string
+	retry    time.Duration
+	now      func() time.Time
+	log      *slog.Logger
+	fetching chan struct{} // full while keys are fetched
+	state    *atomic.Pointer[ringState]
 }
 
 // ringState is the result of the last attempts to fetch keys. It never changes.
@@ -32,7 +32,7 @@ type ringState struct {
 }
 
 func newKeyring(o Options) keyring {
-	r := keyring{issuer: o.Issuer, retry: o.Retry, now: o.Now, log: o.Logger, turn: make(chan struct{}, 1),
+	r := keyring{issuer: o.Issuer, retry: o.Retry, now: o.Now, log: o.Logger, fetching: make(chan struct{}, 1),
 		state: &atomic.Pointer[ringState]{}}
 	r.state.Store(&ringState{})
 	return r
@@ -78,18 +78,18 @@ func (r *keyring) fetch(ctx context.Context, seen *ringState, hurried bool) *rin
 	}
 	if hurried {
 		select {
-		case r.turn <- struct{}{}:
+		case r.fetching <- struct{}{}:
 		default:
 			return seen
 		}
 	} else {
 		select {
-		case r.turn <- struct{}{}:
+		case r.fetching <- struct{}{}:
 		case <-ctx.Done():
 			return seen
 		}
 	}
-	defer func() { <-r.turn }()
+	defer func() { <-r.fetching }()
 	if s := r.state.Load(); s != seen {
 		return s
 	}

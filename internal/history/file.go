@@ -101,7 +101,7 @@ func readEntries(tx *bolt.Tx) (found []stored, err error) {
 
 func key(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }
 
-func (f *file) write(queries []record, gone []uint64) error {
+func (f *file) write(queries []pendingEntry, gone []uint64) error {
 	return guard(func() error {
 		return f.db.Update(func(tx *bolt.Tx) error {
 			entries, details := tx.Bucket(bucketQueries), tx.Bucket(bucketDetails)

@@ -87,20 +87,20 @@ const (
 	maxQueries     = 2 << 10
 	maxCalls       = 8 << 10
 	maxQueuedBytes = 16 << 20
-	writeTime      = 250 * time.Millisecond
-	sweepTime      = 10 * time.Minute
+	writeDelay     = 250 * time.Millisecond
+	sweepInterval  = 10 * time.Minute
 )
 
 // Log is the history.
 type Log struct {
-	logger *slog.Logger
-	store  store
-	index  index
-	memory string // reason for keeping it in memory; empty = it is in a file
+	logger    *slog.Logger
+	store     store
+	index     index
+	whyMemory string // reason for keeping it in memory; empty = it is in a file
 
 	queue   queue
 	failing bool     // the last write failed; used only by the goroutine
-	gone    []uint64 // stored ids to delete in the next write; likewise
+	gone    []uint64 // stored ids to delete in the next write; used only by the goroutine
 	quit    chan struct{}
 	done    chan struct{}
 }
@@ -108,7 +108,7 @@ type Log struct {
 // store stores queries and details. Only one goroutine writes.
 type store interface {
 	// write stores queries and deletes others. Both may be empty.
-	write(queries []record, gone []uint64) error
+	write(queries []pendingEntry, gone []uint64) error
 	detail(id uint64) ([]byte, error) // nil if there is none
 	close()
 }
@@ -118,15 +118,15 @@ type queue struct {
 	filled chan struct{} // has a token if the queue is not empty
 
 	mu      sync.Mutex
-	waiting []record
+	waiting []pendingEntry
 	queries int // queued or being stored, like calls and bytes
 	calls   int
 	bytes   int
 	dropped int
 }
 
-// record is an entry on its way to the store. The goroutine encodes it.
-type record struct {
+// pendingEntry is an entry on its way to the store. The goroutine encodes it.
+type pendingEntry struct {
 	entry             *Entry
 	detail            any // nil = none
 	size              int
@@ -134,7 +134,7 @@ type record struct {
 }
 
 // encode encodes a query and its detail. A detail that cannot be encoded is left out.
-func (r *record) encode() {
+func (r *pendingEntry) encode() {
 	r.summary, _ = json.Marshal(r.entry) // never fails: texts, numbers and times
 	if r.detail != nil {
 		r.detailed, _ = json.Marshal(r.detail)
@@ -149,21 +149,21 @@ func Open(folder string, cfg Config, logger *slog.Logger) *Log {
 	if cfg.Entries <= 0 {
 		return nil
 	}
-	memory, level := "there is no writable state folder", slog.LevelInfo // the caller has said so
+	whyMemory, level := "there is no writable state folder", slog.LevelInfo // App.keepState has already warned
 	if folder != "" {
 		file, found, err := openFile(folder, logger)
 		if err == nil {
 			return start(file, found, cfg, "", logger)
 		}
-		memory, level = err.Error(), slog.LevelWarn
+		whyMemory, level = err.Error(), slog.LevelWarn
 	}
-	logger.Log(context.Background(), level, "the history is kept in memory only", "reason", memory)
-	return start(newMemory(), nil, cfg, memory, logger)
+	logger.Log(context.Background(), level, "the history is kept in memory only", "reason", whyMemory)
+	return start(newMemoryStore(), nil, cfg, whyMemory, logger)
 }
 
-func start(s store, found []stored, cfg Config, memory string, logger *slog.Logger) *Log {
+func start(s store, found []stored, cfg Config, whyMemory string, logger *slog.Logger) *Log {
 	l := &Log{
-		logger: logger, store: s, memory: memory, index: index{cfg: cfg, shares: map[shareKey]*share{}},
+		logger: logger, store: s, whyMemory: whyMemory, index: index{cfg: cfg, shares: map[shareKey]*share{}},
 		queue: queue{filled: make(chan struct{}, 1)}, quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	l.gone = l.index.add(time.Now(), found)
@@ -175,11 +175,11 @@ func start(s store, found []stored, cfg Config, memory string, logger *slog.Logg
 // size in bytes.
 func (l *Log) Add(e Entry, detail any, size int) {
 	if l != nil {
-		l.queue.add(record{entry: &e, detail: detail, size: size + entrySize})
+		l.queue.add(pendingEntry{entry: &e, detail: detail, size: size + entrySize})
 	}
 }
 
-func (q *queue) add(r record) {
+func (q *queue) add(r pendingEntry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	count, most, bytes := &q.queries, maxQueries, maxQueuedBytes
@@ -200,15 +200,15 @@ func (q *queue) add(r record) {
 }
 
 // take returns the queued entries. The queue reuses the memory of done.
-func (q *queue) take(done []record) (batch []record) {
+func (q *queue) take(done []pendingEntry) (batch []pendingEntry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	batch, q.waiting = q.waiting, done[:0]
 	return batch
 }
 
-// stored frees the space of a stored batch.
-func (q *queue) stored(batch []record) {
+// release frees the space of a stored batch.
+func (q *queue) release(batch []pendingEntry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i := range batch {
@@ -232,8 +232,13 @@ func (l *Log) Dropped() int {
 	return l.queue.dropped
 }
 
-// MemoryOnly returns the reason why the history is lost with the process; empty if it is stored.
-func (l *Log) MemoryOnly() string { return l.memory }
+// WhyMemoryOnly returns the reason why the history is lost with the process; empty if it is stored.
+func (l *Log) WhyMemoryOnly() string {
+	if l == nil {
+		return ""
+	}
+	return l.whyMemory
+}
 
 // ErrNoDetail is returned for an entry whose detail was not stored or has been deleted.
 var ErrNoDetail = errors.New("the details of this entry are not there: it is too old, or the disk refused them")
@@ -271,14 +276,14 @@ func (l *Log) Close(ctx context.Context) error {
 func (l *Log) run() {
 	defer close(l.done)
 	defer l.store.close()
-	sweep := time.NewTicker(sweepTime)
+	sweep := time.NewTicker(sweepInterval)
 	defer sweep.Stop()
-	var batch []record
+	var batch []pendingEntry
 	for ending := false; !ending; {
 		select {
 		case <-l.queue.filled:
 			select { // for more entries
-			case <-time.After(writeTime):
+			case <-time.After(writeDelay):
 			case <-l.quit:
 				ending = true
 			}
@@ -288,20 +293,20 @@ func (l *Log) run() {
 		}
 		batch = l.queue.take(batch)
 		l.write(batch)
-		l.queue.stored(batch)
+		l.queue.release(batch)
 	}
 }
 
 // write encodes, stores and indexes a batch. An empty batch only deletes expired entries.
-func (l *Log) write(batch []record) {
+func (l *Log) write(batch []pendingEntry) {
 	if len(batch) == 0 {
-		if l.gone = append(l.gone, l.index.add(time.Now(), nil)...); len(l.gone) == 0 {
+		if l.gone = append(l.gone, l.index.expire(time.Now())...); len(l.gone) == 0 {
 			return
 		}
 	}
 	next := l.index.next()
 	kept := make([]stored, len(batch))
-	var queries []record
+	var queries []pendingEntry
 	for i := range batch {
 		r := &batch[i]
 		r.entry.ID = next + uint64(i)
@@ -332,15 +337,15 @@ func (l *Log) write(batch []record) {
 	l.failing = err != nil
 }
 
-// memory is a store that is lost with the process.
-type memory struct {
+// memoryStore is a store that is lost with the process.
+type memoryStore struct {
 	mu      sync.Mutex
 	details map[uint64][]byte
 }
 
-func newMemory() *memory { return &memory{details: map[uint64][]byte{}} }
+func newMemoryStore() *memoryStore { return &memoryStore{details: map[uint64][]byte{}} }
 
-func (m *memory) write(queries []record, gone []uint64) error {
+func (m *memoryStore) write(queries []pendingEntry, gone []uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range queries {
@@ -354,10 +359,10 @@ func (m *memory) write(queries []record, gone []uint64) error {
 	return nil
 }
 
-func (m *memory) detail(id uint64) ([]byte, error) {
+func (m *memoryStore) detail(id uint64) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.details[id], nil
 }
 
-func (m *memory) close() {}
+func (m *memoryStore) close() {}

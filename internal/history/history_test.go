@@ -218,8 +218,8 @@ func TestLocked(t *testing.T) {
 	defer closeLog(t, first)
 	second := Open(folder, Default(), log)
 	defer closeLog(t, second)
-	if second.MemoryOnly() == "" || first.MemoryOnly() != "" || !strings.Contains(lines.String(), `level=WARN msg="the history is kept in memory only"`) {
-		t.Errorf("got %q and %q, want the second in memory and a warning: %s", first.MemoryOnly(), second.MemoryOnly(), lines)
+	if second.WhyMemoryOnly() == "" || first.WhyMemoryOnly() != "" || (*Log)(nil).WhyMemoryOnly() != "" || !strings.Contains(lines.String(), `level=WARN msg="the history is kept in memory only"`) {
+		t.Errorf("got %q and %q, want the second in memory and a warning: %s", first.WhyMemoryOnly(), second.WhyMemoryOnly(), lines)
 	}
 	second.Add(query(1), 1, 1)
 	waitFor(t, func() bool { return second.Newest(everyone) == 1 })
@@ -263,8 +263,8 @@ func TestDamaged(t *testing.T) {
 			if aside, err := os.ReadFile(name + ".damaged"); err != nil || !bytes.Equal(aside, content) {
 				t.Errorf("got %d bytes, %v, want the damaged file aside", len(aside), err)
 			}
-			if l.MemoryOnly() != "" || !strings.Contains(lines.String(), "level=WARN") {
-				t.Errorf("got %q, want a new file and a warning: %s", l.MemoryOnly(), lines)
+			if l.WhyMemoryOnly() != "" || !strings.Contains(lines.String(), "level=WARN") {
+				t.Errorf("got %q, want a new file and a warning: %s", l.WhyMemoryOnly(), lines)
 			}
 			l.Add(query(1), 1, 1)
 			waitFor(t, func() bool { return l.Newest(everyone) == 1 })
@@ -274,12 +274,12 @@ func TestDamaged(t *testing.T) {
 
 // broken is a store on a disk that blocks or is full.
 type broken struct {
-	memory
+	memoryStore
 	block chan struct{} // nil = does not block
 	full  chan bool
 }
 
-func (b *broken) write(queries []record, gone []uint64) error {
+func (b *broken) write(queries []pendingEntry, gone []uint64) error {
 	if b.block != nil {
 		<-b.block
 	}
@@ -290,7 +290,7 @@ func (b *broken) write(queries []record, gone []uint64) error {
 			return &os.PathError{Op: "write", Path: fileName, Err: syscall.ENOSPC}
 		}
 	}
-	return b.memory.write(queries, gone)
+	return b.memoryStore.write(queries, gone)
 }
 
 // A disk that blocks never blocks who adds: what does not fit into the queue is dropped and counted, by number and by
@@ -300,7 +300,7 @@ func TestBlocked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log, _ := logger()
-				s := &broken{memory: *newMemory(), block: make(chan struct{})}
+				s := &broken{memoryStore: *newMemoryStore(), block: make(chan struct{})}
 				l := start(s, nil, Config{Entries: 1 << 20, Bytes: 1 << 30, Age: time.Hour}, "", log)
 				const added = 3 * maxCalls
 				most := maxQueries
@@ -337,7 +337,7 @@ func TestBlocked(t *testing.T) {
 // While the disk is full, entries are listed without details; one warning says so. Then all is as before.
 func TestFull(t *testing.T) {
 	log, lines := logger()
-	s := &broken{memory: *newMemory(), full: make(chan bool)}
+	s := &broken{memoryStore: *newMemoryStore(), full: make(chan bool)}
 	l := start(s, nil, Default(), "", log)
 	for n := range 3 {
 		l.Add(query(n), n, 0)

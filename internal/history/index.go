@@ -74,6 +74,9 @@ func (x *index) add(now time.Time, entries []stored) (gone []uint64) {
 	return gone
 }
 
+// expire drops expired entries and returns the ids to delete from the store.
+func (x *index) expire(now time.Time) (gone []uint64) { return x.add(now, nil) }
+
 // drop drops the chosen entries, oldest first. It appends their ids to gone if they are in the store.
 func (x *index) drop(gone []uint64, chosen func(e *stored) bool) []uint64 {
 	to := 0

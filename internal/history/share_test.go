@@ -94,7 +94,7 @@ func TestShares(t *testing.T) {
 func TestAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, _ := logger()
-		s := newMemory()
+		s := newMemoryStore()
 		l := start(s, nil, Config{Entries: 10, Bytes: 1 << 20, Age: time.Hour}, "", log)
 		l.Add(query(1), 1, 1)
 		time.Sleep(time.Minute)
@@ -107,7 +107,7 @@ func TestAge(t *testing.T) {
 		if _, err := l.Detail(1); len(page) != 0 || found || !errors.Is(err, ErrNoDetail) {
 			t.Errorf("got %v, %t, %v, want nothing that is too old", page, found, err)
 		}
-		time.Sleep(sweepTime)
+		time.Sleep(sweepInterval)
 		synctest.Wait()
 		if detail, _ := s.detail(1); detail != nil || l.Newest(everyone) != 0 {
 			t.Errorf("got %s in the store, want it dropped", detail)

@@ -127,16 +127,16 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server, tool string)
 	if t.registry == nil {
 		return http.NotFoundHandler()
 	}
-	places := make(chan struct{}, maxScrapes)
+	slots := make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case places <- struct{}{}:
+		case slots <- struct{}{}:
 		default:
 			http.Error(w, fmt.Sprintf("%d requests for metrics are being served; try again later", maxScrapes),
 				http.StatusServiceUnavailable)
 			return
 		}
-		defer func() { <-places }()
+		defer func() { <-slots }()
 		promhttp.HandlerFor(visibleTo{t.registry, sees(r)}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	})
 }

@@ -48,7 +48,7 @@ func (c *Console) about(v Viewer) map[string]any {
 	}
 	about := map[string]any{"entries": cfg.Entries, "contents": cfg.Contents, "dropped": 0}
 	if v.Visible == nil {
-		about["dropped"], about["memory_only"] = log.Dropped(), log.MemoryOnly()
+		about["dropped"], about["memory_only"] = log.Dropped(), log.WhyMemoryOnly()
 	}
 	return about
 }

@@ -67,19 +67,19 @@ func (r *Request) resource() server.Resource {
 	return server.Resource{Server: r.Server, URI: jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))}
 }
 
-// roundTrip sends a request and returns the response. Each middleware of calls wraps another roundTrip.
-type roundTrip func(ctx context.Context, r *Request) (link.Reply, error)
+// callFunc sends a request and returns the response. Each middleware of callChain wraps another callFunc.
+type callFunc func(ctx context.Context, r *Request) (link.Reply, error)
 
-// calls is the path of every request to a server: a chain of middleware.
-type calls struct {
+// callChain is the path of every request to a server: a chain of middleware.
+type callChain struct {
 	opts    *Options
 	servers *servers
 	clients *server.Clients
-	chain   roundTrip
+	chain   callFunc
 }
 
 // serverFor returns the server that handles a request. The error is an *UnknownError.
-func (c *calls) serverFor(r *Request) (*server.Server, error) {
+func (c *callChain) serverFor(r *Request) (*server.Server, error) {
 	s := c.servers.named(r.Server)
 	switch {
 	case s == nil || s.Config.Disabled:
@@ -90,14 +90,14 @@ func (c *calls) serverFor(r *Request) (*server.Server, error) {
 	return s, nil
 }
 
-func newCalls(opts *Options, servers *servers, clients *server.Clients) *calls {
-	c := &calls{opts: opts, servers: servers, clients: clients}
+func newCallChain(opts *Options, servers *servers, clients *server.Clients) *callChain {
+	c := &callChain{opts: opts, servers: servers, clients: clients}
 	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.trace(c.send))))))))
 	return c
 }
 
 // authorize finds the server. It treats servers and tools that the caller may not use as unknown.
-func (c *calls) authorize(next roundTrip) roundTrip {
+func (c *callChain) authorize(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		s, err := c.serverFor(r)
 		if err != nil {
@@ -111,7 +111,7 @@ func (c *calls) authorize(next roundTrip) roundTrip {
 
 // admit makes calls wait in the server's fair queue. If a new configuration replaces the server while a call waits, the
 // call moves to the successor.
-func (c *calls) admit(next roundTrip) roundTrip {
+func (c *callChain) admit(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		for {
 			r.permit = new(admission.Permit)
@@ -129,7 +129,7 @@ func (c *calls) admit(next roundTrip) roundTrip {
 }
 
 // observe measures the call with all its attempts.
-func (c *calls) observe(next roundTrip) roundTrip {
+func (c *callChain) observe(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		if r.Attempts == nil {
 			r.Attempts = new(int)
@@ -189,18 +189,20 @@ func reasonOf(err error) string {
 }
 
 // send makes one attempt.
-func (c *calls) send(ctx context.Context, r *Request) (link.Reply, error) {
+func (c *callChain) send(ctx context.Context, r *Request) (link.Reply, error) {
 	call := &link.Call{
 		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
 		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Header: r.server.Config.Forwarded(r.Header),
-		Origin: &server.Origin{Client: r.Client, Ask: r.Ask, Notify: r.Notify, Pause: r.pause, Permit: r.permit, Ctx: ctx},
+		HandlerData: &server.CallHooks{
+			Client: r.Client, Ask: r.Ask, Notify: r.Notify, Pause: r.pause, Permit: r.permit, Ctx: ctx,
+		},
 	}
 	return r.connection().Call(ctx, call, r.Tool)
 }
 
 // trace starts a span for each attempt. Only steps of a plan send their trace context to the server: requests
 // forwarded for clients stay unchanged.
-func (c *calls) trace(next roundTrip) roundTrip {
+func (c *callChain) trace(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		ctx, span := c.startSpan(ctx, r)
 		defer span.End()
@@ -217,7 +219,7 @@ func (c *calls) trace(next roundTrip) roundTrip {
 	}
 }
 
-func (c *calls) startSpan(ctx context.Context, r *Request) (context.Context, trace.Span) {
+func (c *callChain) startSpan(ctx context.Context, r *Request) (context.Context, trace.Span) {
 	if !c.opts.Tracer.Starts(ctx) {
 		return ctx, noop.Span{}
 	}
@@ -236,7 +238,7 @@ func (c *calls) startSpan(ctx context.Context, r *Request) (context.Context, tra
 }
 
 // describe records in a span how its attempt ended.
-func (c *calls) describe(span trace.Span, reply link.Reply, err error) {
+func (c *callChain) describe(span trace.Span, reply link.Reply, err error) {
 	if reply.Err != nil {
 		span.SetAttributes(tracing.Code(jsonrpc.Get(reply.Err, "code")))
 	}

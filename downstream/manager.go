@@ -31,11 +31,11 @@ type (
 
 // Manager owns the downstream servers.
 type Manager struct {
-	*directory
+	*catalogCache
 	opts     Options
 	http     *http1.Transport
 	servers  *servers
-	calls    *calls
+	calls    *callChain
 	sessions *Sessions
 }
 
@@ -46,11 +46,11 @@ func New(opts Options) *Manager {
 		Health: opts.Health, ListDeadline: opts.ListDeadline, AnswerLimit: opts.Execution.ToolTimeoutMax,
 		MaxMessage: opts.MaxMessage, Version: opts.Version, Logger: opts.Logger, Clients: server.NewClients(),
 		Transport: server.NewTransport(), Embedded: opts.Embedded, Tokens: opts.Tokens,
-		OnMessage: opts.OnMessage, OnReturn: opts.OnReturn, OnRequest: opts.OnRequest,
+		OnNotification: opts.OnNotification, OnReturn: opts.OnReturn, OnRequest: opts.OnRequest,
 	}
 	m := &Manager{opts: opts, http: shared.Transport, servers: newServers(opts.Servers, shared)}
-	m.directory = newDirectory(&m.opts, m.servers)
-	m.calls = newCalls(&m.opts, m.servers, shared.Clients)
+	m.catalogCache = newCatalogCache(&m.opts, m.servers)
+	m.calls = newCallChain(&m.opts, m.servers, shared.Clients)
 	m.sessions = &Sessions{m.servers, shared.Clients, m.calls, m.opts.Logger}
 	return m
 }

@@ -30,7 +30,7 @@ func NeedsInput(r link.Reply) bool {
 // the client, and continues the call with the responses. Meanwhile the call holds no permit of the queue and its time
 // limit is paused. The following calls do not count as attempts, but losing the response to one of them is treated as
 // usual. Clients that handle such results receive them unchanged.
-func (c *calls) bridge(next roundTrip) roundTrip {
+func (c *callChain) bridge(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)
 		if err != nil || reply.Err != nil || r.Modern && reply.Modern {
@@ -100,7 +100,7 @@ func (in *input) required(reply link.Reply) (bool, error) {
 
 func (in *input) fails(format string, args ...any) error {
 	return &link.Failure{
-		Server: in.Server, Reason: reason.Protocol, Message: fmt.Sprintf(format, args...), Delivered: true,
+		Server: in.Server, Reason: reason.Protocol, Message: fmt.Sprintf(format, args...), MaybeDelivered: true,
 	}
 }
 

@@ -30,7 +30,7 @@ func authorized(t *testing.T, o *mcptest.OAuth, kind string) (downstream.Options
 // logIn logs in to the only server of a configuration.
 func logIn(t *testing.T, opts downstream.Options) {
 	t.Helper()
-	s, ok := opts.Servers[0].Authorized()
+	s, ok := opts.Servers[0].OAuth()
 	if !ok {
 		t.Fatal("the server wants no token")
 	}

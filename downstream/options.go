@@ -19,7 +19,7 @@ type (
 	ToolFilter    = server.ToolFilter
 	HealthConfig  = server.HealthConfig
 	Status        = server.Status
-	Message       = server.Message
+	Notification  = server.Notification
 	ServerRequest = server.ServerRequest
 	Asker         = server.Asker
 	Hold          = server.Hold
@@ -106,8 +106,8 @@ type Access struct {
 
 // Events are callbacks for events outside of calls. Each may be nil.
 type Events struct {
-	OnMessage func(Message)       // a notification
-	OnReturn  func(server string) // a server missing from lists is reachable again; must not block
+	OnNotification func(Notification)  // a notification
+	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
@@ -146,8 +146,8 @@ func fillDefaults(o *Options) {
 	if o.Observe == nil {
 		o.Observe = func(Observation) {}
 	}
-	if o.OnMessage == nil {
-		o.OnMessage = func(Message) {}
+	if o.OnNotification == nil {
+		o.OnNotification = func(Notification) {}
 	}
 	if o.OnReturn == nil {
 		o.OnReturn = func(string) {}

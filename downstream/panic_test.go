@@ -40,7 +40,7 @@ func TestPanics(t *testing.T) {
 			r.Progress = func([]byte) { panic("out of order") }
 		}, func(_ link.Reply, err error) bool { return failureOf(err).Reason == reason.OutcomeUnknown }},
 		{"a notification", func(s *server, o *downstream.Options, _ *downstream.Request, _ *atomic.Bool) {
-			o.OnMessage = func(downstream.Message) { panic("out of order") }
+			o.OnNotification = func(downstream.Notification) { panic("out of order") }
 			s.hello = func() string {
 				s.say(`{"jsonrpc":"2.0","method":"notifications/x"}`)
 				return ""

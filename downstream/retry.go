@@ -15,7 +15,7 @@ import (
 // retry repeats a call that certainly never reached the tool or that is safe to repeat. If the session is lost, the
 // next attempt reconnects. Any other call whose response was lost has an unknown outcome and is not
 // repeated.
-func (c *calls) retry(next roundTrip) roundTrip {
+func (c *callChain) retry(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		var waits backoff.BackOff
 		for unknown := 0; ; {
@@ -35,7 +35,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 			if ctx.Err() != nil || !errors.As(err, &failure) {
 				return reply, err
 			}
-			if failure.Delivered && !c.repeatable(r) {
+			if failure.MaybeDelivered && !c.repeatable(r) {
 				if failure.Reason == reason.Disconnected || failure.Reason == reason.Unavailable {
 					unknown := *failure
 					unknown.Reason = reason.OutcomeUnknown
@@ -56,7 +56,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 					backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.1), backoff.WithMaxElapsedTime(0))
 			}
 			wait := waits.NextBackOff()
-			if failure.Lost && !failure.Delivered && *r.Attempts == 1 {
+			if failure.Lost && !failure.MaybeDelivered && *r.Attempts == 1 {
 				wait = 0 // the server no longer knows the session; a new one may succeed
 			}
 			c.opts.Logger.InfoContext(ctx, "retrying call", "server", r.Server, "method", r.Method,
@@ -77,7 +77,7 @@ func (c *calls) retry(next roundTrip) roundTrip {
 }
 
 // repeatable reports whether a call may safely be repeated.
-func (c *calls) repeatable(r *Request) bool {
+func (c *callChain) repeatable(r *Request) bool {
 	if r.Tool == "" {
 		return reads[r.Method]
 	}

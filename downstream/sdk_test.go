@@ -141,7 +141,7 @@ func TestModernServerOfOthersAnnounces(t *testing.T) {
 			server := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, options)
 			changes := make(chan jsonrpc.Message, 16)
 			opts := downstream.Options{Servers: []downstream.ServerConfig{{Name: "a", Type: kind}}}
-			opts.OnMessage = func(m downstream.Message) { changes <- m.Message }
+			opts.OnNotification = func(m downstream.Notification) { changes <- m.Message }
 			if kind == downstream.TransportHTTP {
 				srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 				defer srv.Close()

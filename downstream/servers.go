@@ -157,7 +157,7 @@ func (ss *servers) retire(s *server.Server) {
 	ss.mu.Unlock()
 	s.Queue.Retire()
 	ss.wg.Go(func() {
-		defer s.Rescue("closing it", nil)
+		defer s.RecoverPanic("closing it", nil)
 		s.Queue.Drain(ss.ctx.Done())
 		s.Stop(server.StopTime)
 		ss.mu.Lock()

@@ -25,7 +25,7 @@ const unsubscribeTimeout = time.Second // for the subscriptions of a client that
 type Sessions struct {
 	servers *servers
 	clients *server.Clients
-	calls   *calls
+	calls   *callChain
 	logger  *slog.Logger
 }
 
@@ -115,7 +115,7 @@ func (ss *Sessions) Notify(ctx context.Context, name, client, method string, par
 			}
 			err = session.Notify(ctx, method, params)
 			var f *link.Failure
-			if again || !errors.As(err, &f) || !f.Lost || f.Delivered {
+			if again || !errors.As(err, &f) || !f.Lost || f.MaybeDelivered {
 				return err
 			}
 		}

@@ -236,7 +236,7 @@ func TestMessagesOfServers(t *testing.T) {
 	o.Servers = append(o.Servers, w.config("web"))
 	var mu sync.Mutex
 	got := map[string]string{}
-	o.OnMessage = func(m downstream.Message) {
+	o.OnNotification = func(m downstream.Notification) {
 		mu.Lock()
 		defer mu.Unlock()
 		got[m.Server+"/"+m.Client] = string(m.Message.Raw)

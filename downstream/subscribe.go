@@ -8,7 +8,7 @@ import (
 
 // subscriptions records log levels and subscriptions to replay them on reconnect. On a shared session a server gets
 // one subscription per resource.
-func (c *calls) subscriptions(next roundTrip) roundTrip {
+func (c *callChain) subscriptions(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		switch {
 		case r.Method == "resources/unsubscribe":
@@ -32,9 +32,9 @@ func (c *calls) subscriptions(next roundTrip) roundTrip {
 func (r *Request) shares() bool { return r.connection() == r.server.Own }
 
 // oneAtATime makes a call about a resource. On a shared session, calls about the same resource are serialized.
-func (c *calls) oneAtATime(
-	ctx context.Context, r *Request, next roundTrip,
-	call func(context.Context, *Request, roundTrip) (link.Reply, error),
+func (c *callChain) oneAtATime(
+	ctx context.Context, r *Request, next callFunc,
+	call func(context.Context, *Request, callFunc) (link.Reply, error),
 ) (link.Reply, error) {
 	if r.shares() {
 		unlock, err := c.clients.Lock(ctx, r.resource())
@@ -46,7 +46,7 @@ func (c *calls) oneAtATime(
 	return call(ctx, r, next)
 }
 
-func (c *calls) subscribe(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
+func (c *callChain) subscribe(ctx context.Context, r *Request, next callFunc) (link.Reply, error) {
 	undo, err := c.clients.Subscribe(r.resource(), r.Client, r.Params, r.Hold)
 	if err != nil {
 		return link.Reply{}, err
@@ -54,7 +54,7 @@ func (c *calls) subscribe(ctx context.Context, r *Request, next roundTrip) (link
 	return kept(ctx, r, next, undo)
 }
 
-func (c *calls) unsubscribe(ctx context.Context, r *Request, next roundTrip) (link.Reply, error) {
+func (c *callChain) unsubscribe(ctx context.Context, r *Request, next callFunc) (link.Reply, error) {
 	others := c.clients.Unsubscribe(r.resource(), r.Client, r.server.Config.PerClient())
 	if others > 0 && r.shares() {
 		return link.Reply{Result: []byte("{}")}, nil
@@ -64,7 +64,7 @@ func (c *calls) unsubscribe(ctx context.Context, r *Request, next roundTrip) (li
 
 // kept makes a call with a lasting effect and keeps the session from then on. undo reverts the record if the call
 // fails.
-func kept(ctx context.Context, r *Request, next roundTrip, undo func()) (link.Reply, error) {
+func kept(ctx context.Context, r *Request, next callFunc, undo func()) (link.Reply, error) {
 	reply, err := next(ctx, r)
 	if err != nil || reply.Err != nil {
 		undo()

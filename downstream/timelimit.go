@@ -12,7 +12,7 @@ import (
 
 // limitTime ends a call that shows no activity within its limit. Progress restarts the limit, up to a cap. While the
 // client answers a request of the server, the limit is paused; the total time for answers has the same cap.
-func (c *calls) limitTime(next roundTrip) roundTrip {
+func (c *callChain) limitTime(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		idle, most := c.opts.ProxyTimeout, max(c.opts.ProxyTimeout, c.opts.Execution.ToolTimeoutMax)
 		if r.Step {

@@ -92,7 +92,7 @@ func (f *Frontend) call(ctx context.Context, x *edge.Exchange) {
 		f.ServeSearch(ctx, x)
 		return
 	}
-	x.Sent() // later messages need not wait for the call
+	x.ReleaseWaiting() // later messages need not wait for the call
 	args, err := f.parameters.read(name, x.Message.Params)
 	var result []byte
 	if err == nil {
@@ -114,7 +114,7 @@ func (f *Frontend) call(ctx context.Context, x *edge.Exchange) {
 
 // protocol lets mcp-go answer the handshake, ping and lists.
 func (f *Frontend) protocol(ctx context.Context, x *edge.Exchange) {
-	x.Sent()
+	x.ReleaseWaiting()
 	message := x.Message.Raw
 	switch x.Message.Method {
 	case "subscriptions/listen": // mcp-go knows it, but fails

@@ -56,7 +56,7 @@ func TestRepeats_InOtherWords(t *testing.T) {
 		"an unknown outcome": {`{"steps":[{"id":"a","tool":"note","arguments":{"text":"Buy some milk"}}],"more":true}`,
 			`{"steps":[{"id":"b","tool":"note","arguments":{"text":"buy some milk!"}}]}`,
 			`a=note{"text":"Buy some milk"} outcome_unknown; b=note{"text":"buy some milk!"} needs_approval`,
-			&downstream.Failure{Server: "peer", Reason: reason.OutcomeUnknown, Delivered: true}},
+			&downstream.Failure{Server: "peer", Reason: reason.OutcomeUnknown, MaybeDelivered: true}},
 	} {
 		k := newKit(t, func(o *router.Options, d *downstream.Options) {
 			unconfirmed(o, d)
@@ -71,14 +71,14 @@ func TestRepeats_InOtherWords(t *testing.T) {
 }
 
 // failsOnce lets the first call of a tool fail after one attempt.
-func failsOnce(tool string, failure *downstream.Failure) func(execution.Caller) execution.Caller {
-	return func(next execution.Caller) execution.Caller {
-		return &failing{Caller: next, tool: tool, failure: failure}
+func failsOnce(tool string, failure *downstream.Failure) func(execution.ToolCaller) execution.ToolCaller {
+	return func(next execution.ToolCaller) execution.ToolCaller {
+		return &failing{ToolCaller: next, tool: tool, failure: failure}
 	}
 }
 
 type failing struct {
-	execution.Caller
+	execution.ToolCaller
 	tool    string
 	failure *downstream.Failure
 	once    atomic.Bool
@@ -89,7 +89,7 @@ func (f *failing) Call(ctx context.Context, r *downstream.Request) (link.Reply, 
 		*r.Attempts++
 		return link.Reply{}, f.failure
 	}
-	return f.Caller.Call(ctx, r)
+	return f.ToolCaller.Call(ctx, r)
 }
 
 // A write that never reached its server may be made in a later round, once; one that may have been done may not.

@@ -51,7 +51,7 @@ type Options struct {
 // Hooks are functions around queries and calls. Each may be nil.
 type Hooks struct {
 	Follow Follow
-	Calls  func(execution.Caller) execution.Caller // wraps the calls of tools by plans and by Call
+	Calls  func(execution.ToolCaller) execution.ToolCaller // wraps the calls of tools by plans and by Call
 }
 
 // Follow is called when a query begins and may set its Report. The function it returns is called when the query ends,
@@ -85,7 +85,7 @@ func (m Models) rejected() bool {
 type Router struct {
 	opts      Options
 	servers   *downstream.Manager
-	calls     execution.Caller
+	calls     execution.ToolCaller
 	directory *directory
 	executor  *execution.Executor
 	planner   *planner.Planner

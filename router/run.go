@@ -83,7 +83,7 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 		Params:  catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
 		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
 		Hooks: downstream.Hooks{
-			Ask: asker(x), Gone: x.Gone, Sent: x.Sent, Reserve: x.Reserve, Header: x.Header,
+			Ask: asker(x), Gone: x.Gone, Sent: x.ReleaseWaiting, Reserve: x.Reserve, Header: x.Header,
 			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
 			Progress: x.RelayProgress(),
 		},
@@ -94,8 +94,8 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 	case reply.Err != nil:
 		x.FailRaw(reply.Err)
 	default:
-		x.Reuse(reply.Free)
-		x.Relay(reply.Result, reply.Names)
+		x.OnWritten(reply.Free)
+		x.ReplyWithNames(reply.Result, reply.Names)
 	}
 }
 

@@ -104,7 +104,7 @@ func (r *reconnecting) answer(ctx context.Context, q batch.Question) (batch.Answ
 			return batch.Answer{}, &batch.Failure{Reason: failure.Reason, Err: err, Lost: true}
 		case !gone(failure):
 			return batch.Answer{}, &batch.Failure{Reason: failure.Reason, Err: err}
-		case failure.Delivered:
+		case failure.MaybeDelivered:
 			return batch.Answer{}, r.check(ctx, used, q, failure)
 		default:
 			last = err

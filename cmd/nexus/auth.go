@@ -40,7 +40,7 @@ func (c *tokens) open(only string) ([]oauth.Server, oauth.Store, error) {
 	known := false
 	for _, s := range cfg.Servers {
 		known = known || s.Name == only
-		if server, ok := s.Authorized(); ok && (only == "" || s.Name == only) {
+		if server, ok := s.OAuth(); ok && (only == "" || s.Name == only) {
 			servers = append(servers, server)
 		}
 	}

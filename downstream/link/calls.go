@@ -47,8 +47,8 @@ func (c *pending) finish() {
 	c.answered.Store(true)
 }
 
-// calls is the table of a session's calls in flight. Callers bound its size.
-type calls struct {
+// pendingCalls is the table of a session's calls in flight. Callers bound its size.
+type pendingCalls struct {
 	shared bool // responses arrive on one shared stream
 
 	mu      sync.Mutex
@@ -64,13 +64,13 @@ const maxFirst = 1 << 52
 
 // start chooses a random first id. Sessions may share connections, and a response that a server sends to the wrong
 // session must not match a call there.
-func (t *calls) start() {
+func (t *pendingCalls) start() {
 	t.byID = map[int64]*pending{}
 	t.first = 1 + rand.Int64N(maxFirst)
 	t.last = t.first - 1
 }
 
-func (t *calls) add(ctx context.Context, call *Call) *pending {
+func (t *pendingCalls) add(ctx context.Context, call *Call) *pending {
 	c := &pending{ctx: ctx, call: call}
 	if t.shared {
 		c.reply = make(chan jsonrpc.Message, 1)
@@ -87,7 +87,7 @@ func (t *calls) add(ctx context.Context, call *Call) *pending {
 	return c
 }
 
-func (t *calls) remove(c *pending) {
+func (t *pendingCalls) remove(c *pending) {
 	c.finish()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +102,7 @@ func (t *calls) remove(c *pending) {
 }
 
 // drain waits until no call is in flight.
-func (t *calls) drain(ctx context.Context) {
+func (t *pendingCalls) drain(ctx context.Context) {
 	t.mu.Lock()
 	if len(t.byID) == t.listens {
 		t.mu.Unlock()
@@ -120,14 +120,14 @@ func (t *calls) drain(ctx context.Context) {
 }
 
 // endWith sets the function with which endAll ends a call.
-func (t *calls) endWith(c *pending, end func()) {
+func (t *pendingCalls) endWith(c *pending, end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.end = end
 }
 
 // endAll ends the calls that have such a function.
-func (t *calls) endAll() {
+func (t *pendingCalls) endAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, c := range t.byID {
@@ -137,14 +137,14 @@ func (t *calls) endAll() {
 	}
 }
 
-func (t *calls) len() int {
+func (t *pendingCalls) len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.byID) - t.listens
 }
 
 // find returns the call with the raw id; nil if there is none, as for ids that are not integers.
-func (t *calls) find(raw []byte) *pending {
+func (t *pendingCalls) find(raw []byte) *pending {
 	id, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
 		return nil
@@ -154,12 +154,12 @@ func (t *calls) find(raw []byte) *pending {
 	return t.byID[id]
 }
 
-func (t *calls) byToken(params []byte) *pending {
+func (t *pendingCalls) byToken(params []byte) *pending {
 	return t.find(jsonrpc.Get(params, "progressToken"))
 }
 
 // knew reports whether a raw id belongs to an earlier call.
-func (t *calls) knew(raw []byte) bool {
+func (t *pendingCalls) knew(raw []byte) bool {
 	id, err := strconv.ParseInt(string(raw), 10, 64)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,7 +169,7 @@ func (t *calls) knew(raw []byte) bool {
 // ofOnlyClient returns the calls of the only client with calls in flight, newest first; none if there are several
 // clients. A disconnected client counts only if no other is left, or if the other belongs to a different caller, who
 // must not be asked in its place.
-func (t *calls) ofOnlyClient() []*Call {
+func (t *pendingCalls) ofOnlyClient() []*Call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var of, gone []*pending

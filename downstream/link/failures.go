@@ -21,22 +21,22 @@ type Unauthorized struct{ Why string } // reason and remedy
 func (u *Unauthorized) Error() string { return u.Why }
 
 // requestFailure classifies an error before the response: a request without a connection never reached the server.
-// end is the context whose end may have cut the request.
-func (l *lifetime) requestFailure(err error, d *dispatch, end context.Context) *Failure {
+// cut is the context whose end may have cut the request.
+func (l *lifetime) requestFailure(err error, d *dispatch, cut context.Context) *Failure {
 	if refused := (*Unauthorized)(nil); errors.As(err, &refused) {
 		return l.failure(reason.Unauthorized, "%s", refused.Why)
 	}
 	started := d != nil && d.started.Load()
-	if end.Err() != nil {
+	if cut.Err() != nil {
 		f := *l.asFailure(context.Cause(l.ctx))
-		f.Delivered = started
+		f.MaybeDelivered = started
 		return &f
 	}
 	if !started {
 		return l.failure(reason.Unavailable, "%v", err)
 	}
 	f := l.failure(reason.Disconnected, "%v", err)
-	f.Delivered = true
+	f.MaybeDelivered = true
 	return f
 }
 
@@ -51,7 +51,7 @@ func (l *lifetime) readFailure(err error, most int) *Failure {
 	case errors.Is(err, io.EOF):
 		f.Message = "the stream ended without a response"
 	}
-	f.Delivered = true
+	f.MaybeDelivered = true
 	return f
 }
 
@@ -69,13 +69,13 @@ func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 	case code == http.StatusTooManyRequests:
 		// The status says that the request was rate-limited, not handled (RFC 6585 §4). But a tool may relay the 429
 		// of another service after having done half of its work.
-		f.Reason, f.Delivered = reason.Overloaded, true
+		f.Reason, f.MaybeDelivered = reason.Overloaded, true
 		f.After = retryAfter(resp.Header)
 	case code == http.StatusRequestEntityTooLarge:
 		f.Reason = reason.TooLarge
 	case code >= 500:
 		// Proxies also answer 502, 503 or 504 when they lose a server that has read the request.
-		f.Delivered = true
+		f.MaybeDelivered = true
 		if code == http.StatusServiceUnavailable {
 			f.After = retryAfter(resp.Header)
 		}

@@ -220,7 +220,7 @@ func TestUndelivered(t *testing.T) {
 		close(leave)
 		for range 3 {
 			err := <-errs
-			if f := failure(err); f.Delivered || !f.Lost {
+			if f := failure(err); f.MaybeDelivered || !f.Lost {
 				t.Errorf("got %v (%+v), want it undelivered and the session lost", err, f)
 			}
 		}
@@ -338,8 +338,8 @@ func TestManyCalls(t *testing.T) {
 func TestSSEStatus(t *testing.T) {
 	for status, want := range map[int]link.Failure{
 		401: {Reason: reason.Unauthorized}, 404: {Reason: reason.Disconnected, Lost: true, Unknown: true}, 400: {Reason: reason.Protocol},
-		413: {Reason: reason.TooLarge}, 429: {Reason: reason.Overloaded, Delivered: true, After: 7 * time.Second}, 500: {Reason: reason.Unavailable, Delivered: true},
-		503: {Reason: reason.Unavailable, Delivered: true, After: 7 * time.Second}, 307: {Reason: reason.Protocol},
+		413: {Reason: reason.TooLarge}, 429: {Reason: reason.Overloaded, MaybeDelivered: true, After: 7 * time.Second}, 500: {Reason: reason.Unavailable, MaybeDelivered: true},
+		503: {Reason: reason.Unavailable, MaybeDelivered: true, After: 7 * time.Second}, 307: {Reason: reason.Protocol},
 	} {
 		fine := newScript()
 		var bad atomic.Bool
@@ -355,7 +355,7 @@ func TestSSEStatus(t *testing.T) {
 		bad.Store(true)
 		_, err := call(t, s, "echo")
 		f := failure(err)
-		if f.Reason != want.Reason || f.Lost != want.Lost || f.Unknown != want.Unknown || f.Delivered != want.Delivered || f.After != want.After {
+		if f.Reason != want.Reason || f.Lost != want.Lost || f.Unknown != want.Unknown || f.MaybeDelivered != want.MaybeDelivered || f.After != want.After {
 			t.Errorf("%d: got %+v, want %+v", status, f, want)
 		}
 		if lost := s.Err() != nil; lost != want.Lost {

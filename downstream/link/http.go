@@ -129,7 +129,7 @@ func (t *httpTransport) request(
 	return follow(t.rt, newRequest(ctx, method, t.url, header, message))
 }
 
-func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
+func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	// Close ends the call, but the loss of the session does not: only the response tells what the server did with the
 	// request. The connection may outlive the caller's wait a little, see linger.
 	d := newDispatch(ctx, c.call.Sent)
@@ -154,7 +154,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 		header = header.Clone()
 		maps.Copy(header, c.call.Header)
 	}
-	resp, err := t.request(d, http.MethodPost, header, message) //nolint:bodyclose // answer closes it
+	resp, err := t.request(d, http.MethodPost, header, message) //nolint:bodyclose // responseBody closes it
 	if err != nil {
 		defer d.cancel()
 		f := t.s.requestFailure(err, d, t.s.closed)
@@ -169,7 +169,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 	if c.call.Method == "initialize" {
 		t.session = resp.Header.Get("Mcp-Session-Id")
 	}
-	answer := &answer{ReadCloser: resp.Body, cancel: d.cancel}
+	answer := &responseBody{ReadCloser: resp.Body, cancel: d.cancel}
 	kind := mediaType(resp.Header)
 	if resp.StatusCode == http.StatusOK && kind == "text/event-stream" {
 		return t.events(d, answer, c)
@@ -182,7 +182,7 @@ func (t *httpTransport) roundTrip(ctx context.Context, c *pending, message []byt
 		return t.single(resp, c)
 	}
 	f := t.s.failure(reason.Protocol, "it answered with content type %.100q", kind)
-	f.Delivered = true
+	f.MaybeDelivered = true
 	return jsonrpc.Message{}, f
 }
 
@@ -196,7 +196,7 @@ func (t *httpTransport) single(resp *http.Response, c *pending) (jsonrpc.Message
 		return *m, nil
 	}
 	f := t.s.failure(reason.Protocol, "the body is not a response to the request")
-	f.Delivered = true
+	f.MaybeDelivered = true
 	return jsonrpc.Message{}, f
 }
 
@@ -398,28 +398,28 @@ func target(from *url.URL, resp *http.Response) *url.URL {
 	return to
 }
 
-// answer is a response body and the function that ends its request.
-type answer struct {
+// responseBody is a response body and the function that ends its request.
+type responseBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 	ended  bool // it was read to the end
 }
 
-func (a *answer) Read(p []byte) (int, error) {
+func (a *responseBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	a.ended = a.ended || err != nil
 	return n, err
 }
 
 // Close returns the connection to the pool if the body was read to its end, else closes it.
-func (a *answer) Close() error {
+func (a *responseBody) Close() error {
 	defer a.cancel()
 	return a.ReadCloser.Close()
 }
 
 // linger closes a response whose message has arrived. Most servers end their stream shortly after that. Waiting for
 // it keeps the connection reusable.
-func (t *httpTransport) linger(a *answer) {
+func (t *httpTransport) linger(a *responseBody) {
 	if a.ended || t.lingers.Load() >= maxLingering {
 		a.Close()
 		return
@@ -439,7 +439,7 @@ func (t *httpTransport) linger(a *answer) {
 
 // events reads a stream up to the response to c and closes it. A stream that ends early is resumed if the server
 // numbers its events (MCP 2025-11-25, resumability).
-func (t *httpTransport) events(ctx context.Context, a *answer, c *pending) (jsonrpc.Message, error) {
+func (t *httpTransport) events(ctx context.Context, a *responseBody, c *pending) (jsonrpc.Message, error) {
 	if c.call.Streams != nil {
 		c.call.Streams()
 	}
@@ -482,7 +482,7 @@ func (t *httpTransport) readEvents(body io.Reader, c *pending, last *string) (js
 }
 
 // resume waits for the server's retry time and requests the rest of a stream. It reports whether there is one.
-func (t *httpTransport) resume(ctx context.Context, a *answer, last string, retry time.Duration) bool {
+func (t *httpTransport) resume(ctx context.Context, a *responseBody, last string, retry time.Duration) bool {
 	select {
 	case <-time.After(min(max(retry, streamWait/10), streamWaits)):
 	case <-ctx.Done():

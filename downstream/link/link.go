@@ -63,17 +63,17 @@ type Handler interface {
 
 // Call is one request to a server.
 type Call struct {
-	Method   string
-	Params   []byte               // raw object or nil; its progress token is replaced by the link's own
-	Progress func(params []byte)  // raw params of progress notifications; must not block; nil = not requested
-	Sent     func()               // called at most once, after the request is written; must not block; may be nil
-	Streams  func()               // called if the response is a stream; may be nil
-	Reserve  func(total int) bool // charges the response to the caller before it grows; may be nil
-	Client   string               // the client that caused the call; empty for the router itself
-	Caller   string               // the owner of that client
-	Gone     func() bool          // the client's connection has ended and it cannot be asked; may be nil
-	Origin   any                  // the Handler's data about the cause
-	Header   http.Header          // added to the request's own, over HTTP; may be nil
+	Method      string
+	Params      []byte               // raw object or nil; its progress token is replaced by the link's own
+	Progress    func(params []byte)  // raw params of progress notifications; must not block; nil = not requested
+	Sent        func()               // called at most once, after the request is written; must not block; may be nil
+	Streams     func()               // called if the response is a stream; may be nil
+	Reserve     func(total int) bool // charges the response to the caller before it grows; may be nil
+	Client      string               // the client that caused the call; empty for the router itself
+	Caller      string               // the owner of that client
+	Gone        func() bool          // the client's connection has ended and it cannot be asked; may be nil
+	HandlerData any                  // the Handler's data about the call
+	Header      http.Header          // added to the request's own, over HTTP; may be nil
 
 	probe   bool // it tests whether the server knows the session
 	listens bool // it stays open for notifications and no caller waits for its end
@@ -93,14 +93,14 @@ func (r Reply) Free() { free(r.raw) }
 
 // Failure is the error of a call without a response.
 type Failure struct {
-	Server    string
-	Reason    string
-	Message   string
-	Delivered bool // the request may have reached the tool
-	Lost      bool // the session no longer works
-	Unknown   bool // the server reported an unknown session
-	Refused   bool // the call was refused before it reached the server
-	After     time.Duration
+	Server         string
+	Reason         string
+	Message        string
+	MaybeDelivered bool `json:"Delivered"` // the request may have reached the tool; the JSON is that of recordings
+	Lost           bool // the session no longer works
+	Unknown        bool // the server reported an unknown session
+	Refused        bool // the call was refused before it reached the server
+	After          time.Duration
 
 	status int // HTTP status, if that is the failure
 }

@@ -385,13 +385,13 @@ func TestTooLarge(t *testing.T) {
 				switch {
 				case room == 1<<20 && (err != nil || asked.Load() < int64(len(r.Result))):
 					t.Errorf("with room: got %v and %d bytes reserved, want those of the result", err, asked.Load())
-				case room < 1<<20 && (f.Reason != reason.TooLarge || !f.Delivered || f.Lost):
+				case room < 1<<20 && (f.Reason != reason.TooLarge || !f.MaybeDelivered || f.Lost):
 					t.Errorf("without room: got %v (%+v), want too_large, delivered", err, f)
 				}
 			}
 			target, _ = dial()
 			_, err := call(t, connect(t, target, &listener{}, 100_000), "big")
-			if f := failure(err); f.Reason != reason.TooLarge || !f.Delivered {
+			if f := failure(err); f.Reason != reason.TooLarge || !f.MaybeDelivered {
 				t.Errorf("got %v (%+v), want too_large, delivered", err, f)
 			}
 		})
@@ -439,7 +439,7 @@ func TestHTTPFailures(t *testing.T) {
 			defer srv.Close()
 			s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
 			_, err := call(t, s, "echo")
-			if f := failure(err); f.Reason != tc.reason || f.Delivered != tc.delivered || f.Lost != tc.lost {
+			if f := failure(err); f.Reason != tc.reason || f.MaybeDelivered != tc.delivered || f.Lost != tc.lost {
 				t.Errorf("got %v (%+v); want %s, delivered %v, lost %v", err, f, tc.reason, tc.delivered, tc.lost)
 			}
 		})

@@ -49,7 +49,7 @@ func TestInvalidResponse(t *testing.T) {
 			s := connect(t, to, &listener{}, 1<<20)
 			for _, tool := range []string{"latin-1", "both", "neither"} {
 				reply, err := call(t, s, tool)
-				if f := failure(err); f.Reason != reason.Protocol || !f.Delivered {
+				if f := failure(err); f.Reason != reason.Protocol || !f.MaybeDelivered {
 					t.Errorf("%s: got %s, %v; want a delivered call to fail with the reason protocol", tool, reply.Result, err)
 				}
 			}

@@ -125,7 +125,7 @@ func TestPostAfterTheStream(t *testing.T) {
 			close(lost)
 			for range 2 {
 				err := <-failures
-				if f := failure(err); (err != nil || !tc.delivered) && (f.Delivered != tc.delivered || f.Reason != reason.Disconnected) {
+				if f := failure(err); (err != nil || !tc.delivered) && (f.MaybeDelivered != tc.delivered || f.Reason != reason.Disconnected) {
 					t.Errorf("got %v (%+v), want disconnected, delivered: %t", err, f, tc.delivered)
 				}
 			}

@@ -20,8 +20,8 @@ import (
 
 // transport moves the messages of one session.
 type transport interface {
-	// roundTrip sends a request and returns its response. Other messages go to the inbox.
-	roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error)
+	// exchange sends a request and returns its response. Other messages go to the inbox.
+	exchange(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error)
 	// post sends a notification or a response.
 	post(ctx context.Context, message []byte) error
 	// watching returns the number of the current stream for unsolicited messages, counted from 1; 0 while it is
@@ -39,7 +39,7 @@ type Session struct {
 	*lifetime
 	opts      Options
 	transport transport
-	calls     calls
+	calls     pendingCalls
 	inbox     inbox
 	unawaited unawaited
 	listener  listener
@@ -125,7 +125,7 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 	c.params = params
 	message := jsonrpc.Request(c.wire, call.Method, params)
 	s.trace("to server", message)
-	m, err := s.transport.roundTrip(ctx, c, message)
+	m, err := s.transport.exchange(ctx, c, message)
 	if err != nil {
 		if ctx.Err() != nil {
 			if !c.unsent && s.cancels(call.Method) {
@@ -137,7 +137,7 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 	}
 	if m.Result == nil && m.Err == nil {
 		f := s.failure(reason.Protocol, "its response is invalid")
-		f.Delivered = true
+		f.MaybeDelivered = true
 		return Reply{}, f
 	}
 	if !room(call.Reserve).allows(len(m.Raw)) { // for a shared stream

@@ -119,7 +119,7 @@ func (t *sseTransport) watching() int64 { return 1 }
 // close does nothing: the end of the stream ends the session.
 func (t *sseTransport) close(context.Context, bool) {}
 
-func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
+func (t *sseTransport) exchange(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	d := newDispatch(ctx, c.call.Sent)
 	if err := t.send(ctx, d, message, c.call.Header); err != nil {
 		select {
@@ -142,7 +142,7 @@ func (t *sseTransport) roundTrip(ctx context.Context, c *pending, message []byte
 		default:
 		}
 		f := *t.s.asFailure(t.s.Err())
-		f.Delivered = true
+		f.MaybeDelivered = true
 		return jsonrpc.Message{}, &f
 	}
 }

@@ -67,7 +67,7 @@ func (t *streamTransport) watching() int64 { return 1 }
 
 func (t *streamTransport) close(ctx context.Context, _ bool) { t.end(ctx) }
 
-func (t *streamTransport) roundTrip(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
+func (t *streamTransport) exchange(ctx context.Context, c *pending, message []byte) (jsonrpc.Message, error) {
 	o := &outgoing{message: message, sent: c.call.Sent}
 	if err := t.enqueue(ctx, o); err != nil {
 		c.unsent = true
@@ -89,7 +89,7 @@ func (t *streamTransport) roundTrip(ctx context.Context, c *pending, message []b
 		}
 		<-t.silent // afterwards it is known how far the request got
 		f := *t.s.asFailure(t.s.Err())
-		f.Delivered = o.state.Load() == taken && !o.cut
+		f.MaybeDelivered = o.state.Load() == taken && !o.cut
 		return jsonrpc.Message{}, &f
 	}
 }

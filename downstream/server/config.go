@@ -49,8 +49,8 @@ type Config struct {
 	Auth             *oauth.Config            `yaml:"auth"`              // nil = no OAuth tokens
 }
 
-// Authorized returns the server's OAuth settings; ok is false if it needs no tokens.
-func (c Config) Authorized() (s oauth.Server, ok bool) {
+// OAuth returns the server's OAuth settings; ok is false if it needs no tokens.
+func (c Config) OAuth() (s oauth.Server, ok bool) {
 	if c.Auth == nil || c.URL == "" {
 		return oauth.Server{}, false
 	}
@@ -74,15 +74,15 @@ func (c Config) ConnectLimit() time.Duration {
 	return DefaultConnectTimeout
 }
 
-// parallel returns the number of concurrent calls of the server.
-func (c Config) parallel() int { return cmp.Or(max(c.MaxParallel, 0), DefaultMaxParallel) }
+// maxCalls returns the limit of concurrent calls of the server.
+func (c Config) maxCalls() int { return cmp.Or(max(c.MaxParallel, 0), DefaultMaxParallel) }
 
 // minQueue is the minimum queue length of a server. It lets the steps of a query wait for a server with few concurrent
 // calls.
 const minQueue = 64
 
-// queue returns the number of calls that may wait for the server.
-func (c Config) queue() int { return max(c.parallel(), minQueue) }
+// maxWaiting returns the limit of calls that wait for the server.
+func (c Config) maxWaiting() int { return max(c.maxCalls(), minQueue) }
 
 // Forwarded returns the headers of a caller's request that are forwarded to the server.
 func (c Config) Forwarded(from http.Header) (to http.Header) {
@@ -115,9 +115,9 @@ type ToolFilter struct {
 
 // Allows reports whether the filter admits a tool. The config loader has checked the patterns.
 func (f ToolFilter) Allows(tool string) bool {
-	mask := strings.NewReplacer("/", "\x00").Replace // path.Match stops * at slashes: deny: ["drop_*"] denies drop_a/b
-	matches := func(p string) bool {
-		ok, _ := path.Match(mask(p), mask(tool))
+	mask := strings.NewReplacer("/", "\x00").Replace // slashes are masked, so that * also matches them
+	matches := func(pattern string) bool {
+		ok, _ := path.Match(mask(pattern), mask(tool))
 		return ok
 	}
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, matches)) && !slices.ContainsFunc(f.Deny, matches)

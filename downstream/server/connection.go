@@ -210,7 +210,7 @@ func (c *Connection) replace(old *link.Session, a *attempt) {
 func (c *Connection) establish(ctx context.Context, old *link.Session, number int64) (session *link.Session,
 	err error) {
 	s := c.server
-	defer s.Rescue("connecting", func(f *link.Failure) {
+	defer s.RecoverPanic("connecting", func(f *link.Failure) {
 		if session != nil {
 			session.Close()
 		}
@@ -239,7 +239,7 @@ func (c *Connection) closeLost(old *link.Session) {
 		old.Close() // a process must end before its successor starts
 	default:
 		s.wg.Go(func() {
-			defer s.Rescue("closing a session", nil)
+			defer s.RecoverPanic("closing a session", nil)
 			limit := StopTime
 			if old.Drain(s.ctx); s.ctx.Err() != nil {
 				limit = 0 // it was lost anyway
@@ -299,7 +299,7 @@ func (c *Connection) restore(ctx context.Context, session *link.Session) {
 	g.SetLimit(MaxRestoring)
 	for _, call := range s.opts.Clients.replay(s.Config.Name, c.client, s.Config.PerClient()) {
 		g.Go(func() error {
-			defer s.Rescue("restoring a session", nil)
+			defer s.RecoverPanic("restoring a session", nil)
 			if reply, err := session.Call(ctx, call); err != nil || reply.Err != nil {
 				s.opts.Logger.Warn("cannot restore a log level or a subscription",
 					"server", s.Config.Name, "method", call.Method, "error", err,
@@ -321,7 +321,7 @@ func (c *Connection) Keep() {
 	}
 	c.kept = true
 	c.server.wg.Go(func() {
-		defer c.server.Rescue("keeping a session", nil)
+		defer c.server.RecoverPanic("keeping a session", nil)
 		c.supervise(c.ctx, func(ctx context.Context, session *link.Session) {
 			select {
 			case <-session.Done():
@@ -366,7 +366,7 @@ func (c *Connection) Call(ctx context.Context, call *link.Call, tool string) (li
 		if failure, ok := errors.AsType[*link.Failure](err); ok {
 			// The failure is that of the handshake, not of the call.
 			unsent := *failure
-			unsent.Delivered, unsent.Lost, unsent.Unknown = false, false, false
+			unsent.MaybeDelivered, unsent.Lost, unsent.Unknown = false, false, false
 			err = &unsent
 		}
 		return link.Reply{}, err

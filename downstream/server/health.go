@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -22,7 +21,7 @@ import (
 // Supervise keeps the router's own session with the server until ctx ends. A disabled server has none.
 func (s *Server) Supervise(ctx context.Context) {
 	if !s.Config.Disabled {
-		defer s.Rescue("supervising it", nil)
+		defer s.RecoverPanic("supervising it", nil)
 		s.Own.supervise(ctx, s.health.watch, s.health.rest)
 	}
 }
@@ -56,7 +55,7 @@ func (c *Connection) supervise(
 		if err == nil {
 			began := time.Now()
 			func() {
-				defer s.Rescue("watching a session", func(*link.Failure) { session.Close() })
+				defer s.RecoverPanic("watching a session", func(*link.Failure) { session.Close() })
 				watch(ctx, session)
 			}()
 			if time.Since(began) >= s.opts.Health.Interval/2 {
@@ -193,7 +192,7 @@ func newMonitor(s *Server) *monitor {
 // on handles an event of the server's health.
 func (m *monitor) on(e health.Event, err error) {
 	if m.machine.On(e, err) {
-		defer m.server.Rescue("reporting its return", nil)
+		defer m.server.RecoverPanic("reporting its return", nil)
 		m.server.opts.OnReturn(m.server.Config.Name)
 	}
 }
@@ -239,7 +238,7 @@ func (m *monitor) unconnected(client string, err error) {
 
 // unreached records a request that failed for a reason that may be a missing connection.
 func (m *monitor) unreached(err error) {
-	if f := (*link.Failure)(nil); errors.As(err, &f) && f.Reason == reason.Unavailable && !f.Delivered {
+	if f := (*link.Failure)(nil); errors.As(err, &f) && f.Reason == reason.Unavailable && !f.MaybeDelivered {
 		m.on(health.Refused, err)
 		m.doubt()
 	}
@@ -298,85 +297,4 @@ func (s *Server) Observed(took time.Duration, err error) {
 	defer m.mu.Unlock()
 	m.durations[m.calls%latencyWindow] = took
 	m.calls++
-}
-
-// Admit makes a call once it has a permit of the server's fair queue, and refuses it while the circuit breaker is
-// open. The error is admission.ErrRetired if a new configuration has replaced the server while the call waited.
-func (s *Server) Admit(
-	ctx context.Context, p *admission.Permit, caller, client string, call func() (link.Reply, error),
-) (link.Reply, error) {
-	if no, wait := s.health.breaker.Refuses(); no {
-		return link.Reply{}, s.broken(wait)
-	}
-	began := time.Now()
-	err := s.Queue.Enter(ctx, p, caller, client)
-	p.Waited = time.Since(began)
-	var f *link.Failure
-	switch {
-	case err == nil:
-		defer p.Leave()
-		return s.guard(ctx, call)
-	case errors.Is(err, admission.ErrFull):
-		return link.Reply{}, s.refused(reason.Overloaded,
-			fmt.Sprintf("%d calls are in flight and %d wait", s.Config.parallel(), s.Config.queue()))
-	case errors.As(err, &f) && f.Reason == reason.Timeout: // in the queue
-		return link.Reply{}, s.refused(reason.Overloaded,
-			fmt.Sprintf("the %d calls in flight did not end in time", s.Config.parallel()))
-	default:
-		return link.Reply{}, err
-	}
-}
-
-// refused returns the failure of a call that does not reach the server.
-func (s *Server) refused(why, message string) *link.Failure {
-	return &link.Failure{Server: s.Config.Name, Reason: why, Message: message, Refused: true}
-}
-
-// broken returns the failure of calls that the breaker refuses.
-func (s *Server) broken(wait time.Duration) error {
-	f := s.refused(reason.Unavailable, fmt.Sprintf("calls keep failing; the next one is allowed in %v", wait.Round(time.Millisecond)))
-	f.After = wait
-	if last := s.health.machine.LastError(); last != nil {
-		f.Message += ": " + last.Message
-	}
-	return f
-}
-
-// guard makes a call unless the breaker refuses it, and reports the result to the breaker.
-func (s *Server) guard(ctx context.Context, call func() (link.Reply, error)) (link.Reply, error) {
-	if ok, wait := s.health.breaker.Allow(); !ok {
-		return link.Reply{}, s.broken(wait)
-	}
-	before := s.health.breaker.Failures()
-	reply, err := call()
-	if err == nil {
-		s.health.breaker.Succeeded()
-		s.health.on(health.Answered, nil)
-		return reply, nil
-	}
-	unreached, counts := s.blames(ctx, err)
-	if counts && unreached {
-		s.health.unreached(err)
-	}
-	if counts && s.health.breaker.Failed(before, unreached) {
-		s.opts.Logger.WarnContext(ctx, "calls are refused temporarily: too many failed in a row",
-			"server", s.Config.Name, "error", err)
-	}
-	return reply, err
-}
-
-// blames reports whether the server was unreachable, and whether a failed call counts against the whole server. A
-// timeout counts only against the tool, unless the server also fails to answer pings.
-func (s *Server) blames(ctx context.Context, err error) (unreached, counts bool) {
-	var failure *link.Failure
-	if !errors.As(err, &failure) {
-		return false, false
-	}
-	switch failure.Reason {
-	case reason.Unavailable, reason.Disconnected, reason.OutcomeUnknown:
-		return !failure.Delivered, ctx.Err() == nil && s.ctx.Err() == nil
-	case reason.Timeout:
-		return false, !s.health.machine.Connected()
-	}
-	return false, false
 }

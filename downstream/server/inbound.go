@@ -19,13 +19,14 @@ const (
 	maxNotificationBytes = 8 << 20         // their size; a larger notification is accepted only if none waits
 )
 
-// Message is a notification of a server that belongs to no call, or that concerns also others than the call's client.
-type Message struct {
-	Server  string
-	Client  string // owner of the session; empty for the router's own, which is also the shared one
-	Caller  string // the only caller concerned; empty for all
-	Told    string // the client that has received it with its call; empty for none
-	Message jsonrpc.Message
+// Notification is a notification of a server that belongs to no call, or that concerns also others than the call's
+// client.
+type Notification struct {
+	Server      string
+	Client      string // owner of the session; empty for the router's own, which is also the shared one
+	Caller      string // the only caller concerned; empty for all
+	DeliveredTo string // the client that has received it with its call; empty for none
+	Message     jsonrpc.Message
 }
 
 // ServerRequest is a request from a server.
@@ -42,8 +43,9 @@ type ServerRequest struct {
 // cancellation.
 type Asker func(ctx context.Context, q ServerRequest) (result, err []byte)
 
-// Origin identifies a call in the server messages that a link associates with it. It is the Origin of link.Call.
-type Origin struct {
+// CallHooks holds what the handler needs to answer for a call. It is the HandlerData of link.Call, which the link
+// returns with each message that may belong to the call.
+type CallHooks struct {
 	Client string                     // the client session
 	Ask    Asker                      // may be nil
 	Notify func(jsonrpc.Message) bool // may be nil
@@ -54,68 +56,69 @@ type Origin struct {
 
 // handler receives the messages that a server sends on its own initiative in a session of a connection.
 type handler struct {
-	conn   *Connection
-	number int64 // of the session in the connection
+	conn          *Connection
+	sessionNumber int64 // of the session in the connection
 }
 
 // Notified implements link.Handler. A notification that may contain data of a call goes to that call's client. If the
 // call is unknown and several callers share the session, the notification is dropped. What concerns all clients of a
 // shared session goes to the others, too.
 func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
-	defer h.conn.server.Rescue("passing a notification on", nil)
+	defer h.conn.server.RecoverPanic("passing a notification on", nil)
 	h.conn.Lists.changed(message.Method)
-	m := Message{Server: h.conn.server.Config.Name, Client: h.conn.client, Message: message}
+	n := Notification{Server: h.conn.server.Config.Name, Client: h.conn.client, Message: message}
 	known := false
 	for _, call := range from {
-		if o, ok := call.Origin.(*Origin); ok && o.Notify != nil {
-			if known = true; o.Notify(message) {
-				m.Told = o.Client
+		if hooks, ok := call.HandlerData.(*CallHooks); ok && hooks.Notify != nil {
+			if known = true; hooks.Notify(message) {
+				n.DeliveredTo = hooks.Client
 				break
 			}
 		}
 	}
-	if known && (m.Client != "" || !common(message.Method)) {
+	if known && (n.Client != "" || !concernsAll(message.Method)) {
 		return
 	}
-	if private(message.Method) && m.Client == "" {
-		caller, only := h.conn.callers.one()
+	if mayHoldCallData(message.Method) && n.Client == "" {
+		caller, only := h.conn.callers.only()
 		if len(from) > 0 || !only {
 			h.conn.server.opts.Logger.Debug("dropped a notification that may belong to any client's call",
-				"server", m.Server, "method", message.Method)
+				"server", n.Server, "method", message.Method)
 			return
 		}
-		m.Caller = caller
+		n.Caller = caller
 	}
-	h.conn.notifications.add(h.conn.server, h.number, m)
+	h.conn.notifications.add(h.conn.server, h.sessionNumber, n)
 }
 
 // Asked implements link.Handler. If several calls of one client may have caused the request, it stays open until the
-// last of them ends, because the call that carries it to the client may end first.
+// last of them ends, because the call that carries it to the client may end first: if the client has called a and then
+// b, and the server asks because of a, the request goes to the client with b.
 func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*link.Call) (result, err []byte) {
-	defer h.conn.server.Rescue("asking a client", func(f *link.Failure) {
+	defer h.conn.server.RecoverPanic("asking a client", func(f *link.Failure) {
 		result, err = nil, (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: f.Message}).Encode()
 	})
 	q := ServerRequest{Method: message.Method, Params: message.Params, Notify: h.conn.Notify}
-	var origins []*Origin
+	var calls []*CallHooks
 	for _, call := range from {
-		if o, ok := call.Origin.(*Origin); ok && o.Ask != nil {
-			origins = append(origins, o)
+		if hooks, ok := call.HandlerData.(*CallHooks); ok && hooks.Ask != nil {
+			calls = append(calls, hooks)
 		}
 	}
 	if message.Method == "ping" {
-		return pong(ctx, q, origins)
+		return pong(ctx, q, calls)
 	}
-	if len(origins) > 0 {
-		asking, end := untilAllEnd(ctx, origins)
+	if len(calls) > 0 {
+		asking, end := untilAllEnd(ctx, calls)
 		defer end()
-		for _, o := range origins {
-			defer o.Pause()() // the user's time does not count
+		for _, c := range calls {
+			defer c.Pause()() // the user's time does not count
 		}
 		// Other calls may use the permit in the meantime. Only one of these calls asks, most likely the first.
-		resume := origins[0].Permit.Suspend()
-		defer func() { resume(origins[0].Ctx) }()
-		for _, o := range origins {
-			if result, err = o.Ask(asking, q); result != nil || err != nil {
+		resume := calls[0].Permit.Suspend()
+		defer func() { resume(calls[0].Ctx) }()
+		for _, c := range calls {
+			if result, err = c.Ask(asking, q); result != nil || err != nil {
 				return result, err
 			}
 		}
@@ -128,7 +131,7 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 		}
 	}
 	e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No client can be asked: " + message.Method}
-	if h.conn.client == "" && len(origins) == 0 {
+	if h.conn.client == "" && len(calls) == 0 {
 		e.Message += "; the request does not name its call, and no client or several clients have calls in flight. " +
 			"Set session: per_client for the server " + h.conn.server.Config.Name
 	}
@@ -137,11 +140,11 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 
 // pong asks the clients of the calls for the answer to a ping. The error means that none answers in time; the router
 // answers then.
-func pong(ctx context.Context, q ServerRequest, origins []*Origin) (result, err []byte) {
+func pong(ctx context.Context, q ServerRequest, calls []*CallHooks) (result, err []byte) {
 	ctx, cancel := context.WithTimeout(ctx, pongTime)
 	defer cancel()
-	for _, o := range origins {
-		if result, _ = o.Ask(ctx, q); result != nil {
+	for _, c := range calls {
+		if result, _ = c.Ask(ctx, q); result != nil {
 			return result, nil
 		}
 	}
@@ -150,7 +153,7 @@ func pong(ctx context.Context, q ServerRequest, origins []*Origin) (result, err 
 }
 
 // untilAllEnd returns a context that ends with ctx or when all of the calls have ended.
-func untilAllEnd(ctx context.Context, calls []*Origin) (context.Context, func()) {
+func untilAllEnd(ctx context.Context, calls []*CallHooks) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var left atomic.Int64
 	left.Store(int64(len(calls)))
@@ -174,23 +177,23 @@ func untilAllEnd(ctx context.Context, calls []*Origin) (context.Context, func())
 // decouples the readers of sessions from slow clients.
 type notifications struct {
 	mu      sync.Mutex
-	waiting []Message
+	waiting []Notification
 	bytes   int
 	sending bool
 	dropped bool  // notifications before the queued ones were dropped
 	newest  int64 // the newest session that sent a notification
 }
 
-// add queues a notification of a session for Options.OnMessage. It drops the oldest if the queue is full, and
+// add queues a notification of a session for Options.OnNotification. It drops the oldest if the queue is full, and
 // drops notifications from replaced sessions.
-func (q *notifications) add(s *Server, session int64, m Message) {
+func (q *notifications) add(s *Server, session int64, n Notification) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if session < q.newest {
 		return
 	}
 	q.newest = session
-	size := len(m.Message.Raw)
+	size := len(n.Message.Raw)
 	for len(q.waiting) > 0 && (len(q.waiting) >= maxNotifications || q.bytes+size > maxNotificationBytes) {
 		q.pop()
 		if !q.dropped {
@@ -198,7 +201,7 @@ func (q *notifications) add(s *Server, session int64, m Message) {
 			s.opts.Logger.Warn("dropped notifications of the server: too many wait for delivery", "server", s.Config.Name)
 		}
 	}
-	q.waiting = append(q.waiting, m)
+	q.waiting = append(q.waiting, n)
 	q.bytes += size
 	if !q.sending {
 		q.sending = true
@@ -207,12 +210,12 @@ func (q *notifications) add(s *Server, session int64, m Message) {
 }
 
 // pop removes and returns the oldest notification. The caller holds q.mu.
-func (q *notifications) pop() Message {
-	m := q.waiting[0]
-	q.waiting[0] = Message{}
+func (q *notifications) pop() Notification {
+	n := q.waiting[0]
+	q.waiting[0] = Notification{}
 	q.waiting = q.waiting[1:]
-	q.bytes -= len(m.Message.Raw)
-	return m
+	q.bytes -= len(n.Message.Raw)
+	return n
 }
 
 // deliver delivers notifications until the queue is empty.
@@ -224,30 +227,30 @@ func (q *notifications) deliver(s *Server) {
 			q.mu.Unlock()
 			return
 		}
-		m := q.pop()
+		n := q.pop()
 		q.mu.Unlock()
 		func() {
-			defer s.Rescue("passing a notification on", nil)
-			s.opts.OnMessage(m)
+			defer s.RecoverPanic("passing a notification on", nil)
+			s.opts.OnNotification(n)
 		}()
 	}
 }
 
-// private reports whether a notification may contain data of a call.
-func private(method string) bool {
+// mayHoldCallData reports whether a notification may contain data of a call.
+func mayHoldCallData(method string) bool {
 	return method == "notifications/message" || strings.HasPrefix(method, "notifications/tasks/")
 }
 
-// common reports whether a notification concerns all clients of a session, whichever call it comes with.
-func common(method string) bool {
+// concernsAll reports whether a notification concerns all clients of a session, whichever call it comes with.
+func concernsAll(method string) bool {
 	return method == "notifications/resources/updated" || strings.HasSuffix(method, "/list_changed")
 }
 
 // callers records who has used a session. The zero value is empty.
 type callers struct {
-	mu   sync.Mutex
-	only string
-	more bool
+	mu    sync.Mutex
+	first string
+	more  bool
 }
 
 // add records the caller of a call; the router's own calls have none.
@@ -257,13 +260,13 @@ func (c *callers) add(caller string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.only = cmp.Or(c.only, caller)
-	c.more = c.more || c.only != caller
+	c.first = cmp.Or(c.first, caller)
+	c.more = c.more || c.first != caller
 }
 
-// one returns the only caller, empty if there was none. ok is false if there were several.
-func (c *callers) one() (string, bool) {
+// only returns the only caller, empty if there was none. ok is false if there were several.
+func (c *callers) only() (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.only, !c.more
+	return c.first, !c.more
 }

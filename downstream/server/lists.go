@@ -194,7 +194,7 @@ func (ls *Lists) store(l *List, method string) {
 
 // readTwice reads a list, and reads it again if the server no longer knows the session.
 func (ls *Lists) readTwice(ctx context.Context, l *List, method string) (err error) {
-	defer ls.conn.server.Rescue("reading "+method, func(f *link.Failure) { err = f })
+	defer ls.conn.server.RecoverPanic("reading "+method, func(f *link.Failure) { err = f })
 	if err = ls.read(ctx, l, method); isLost(err) {
 		err = ls.read(ctx, l, method)
 	}

@@ -56,8 +56,8 @@ type Options struct {
 	Embedded     map[string]DialFunc // servers in this process, by name
 	Tokens       oauth.Store         // OAuth tokens
 
-	OnMessage func(Message)       // a notification that belongs to no call
-	OnReturn  func(server string) // a server missing from lists is reachable again; must not block
+	OnNotification func(Notification)  // a notification that belongs to no call
+	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
@@ -96,12 +96,12 @@ type Server struct {
 // New returns a server without sessions.
 func New(c Config, opts *Options) *Server {
 	s := &Server{
-		Config: c, Queue: admission.NewQueue(c.parallel(), c.queue()), Where: c.where(), opts: opts,
+		Config: c, Queue: admission.NewQueue(c.maxCalls(), c.maxWaiting()), Where: c.where(), opts: opts,
 		lists: lastLists{byMethod: map[string]lastList{}}, clients: map[string]*Connection{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.health = newMonitor(s)
-	if auth, ok := c.Authorized(); ok {
+	if auth, ok := c.OAuth(); ok {
 		s.tokens = oauth.NewSource(auth, opts.Tokens, opts.Logger)
 	}
 	s.Own = newConnection(s, "")
@@ -172,7 +172,7 @@ func (s *Server) Leave(client string) {
 	delete(s.clients, client)
 	s.mu.Unlock()
 	if c != nil {
-		defer s.Rescue("closing a client's session", nil)
+		defer s.RecoverPanic("closing a client's session", nil)
 		c.close(StopTime)
 	}
 }
@@ -190,7 +190,7 @@ func (s *Server) Stop(limit time.Duration) {
 	var wg sync.WaitGroup
 	for _, c := range all {
 		wg.Go(func() {
-			defer s.Rescue("closing a session", nil)
+			defer s.RecoverPanic("closing a session", nil)
 			c.close(limit)
 		})
 	}
@@ -205,9 +205,9 @@ func (s *Server) Stop(limit time.Duration) {
 // Lists reports whether the server lists a tool, in any session.
 func (s *Server) Lists(tool string) bool { return s.lists.last("tools/list").Tools.Tool(tool) != nil }
 
-// Rescue is deferred in goroutines that use the server. It converts a panic to an error and passes it to failed,
+// RecoverPanic is deferred in goroutines that use the server. It converts a panic to an error and passes it to failed,
 // which may be nil.
-func (s *Server) Rescue(doing string, failed func(f *link.Failure)) {
+func (s *Server) RecoverPanic(doing string, failed func(f *link.Failure)) {
 	safe.Caught(recover(), s.opts.Logger, doing+", server "+s.Config.Name, func(err error) {
 		if failed != nil {
 			failed(s.failure(reason.Unavailable, err.Error()))

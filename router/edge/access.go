@@ -93,8 +93,8 @@ func opens(method string) bool {
 
 // authorize checks a message by its _meta.api_key and by the caller from its headers, and returns its caller. On stdio
 // no key is needed.
-func (f *surface) authorize(in *inbound.Message, src source) (auth.Caller, verdict) {
-	p, caller := f.edge.access, src.caller
+func (ep *endpoint) authorize(in *inbound.Message, src source) (auth.Caller, verdict) {
+	p, caller := ep.edge.access, src.caller
 	if src.local || !p.needsKey() {
 		return caller, admitted
 	}

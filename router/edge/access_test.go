@@ -229,11 +229,11 @@ func TestOrigins(t *testing.T) {
 
 // Two origins are refused. With keys any Host is accepted: a page without a key cannot use it.
 func TestOriginsAndKeys(t *testing.T) {
-	_, _, surface := newDirect(t, edge.Options{})
+	_, _, endpoint := newDirect(t, edge.Options{})
 	r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", reader(request("1", "ping", "")))
 	r.Header["Origin"] = []string{"http://localhost", "http://evil.example.com"}
 	answer := httptest.NewRecorder()
-	surface.ServeHTTP(answer, r)
+	endpoint.ServeHTTP(answer, r)
 	equal(t, "two origins", answer.Code, 403)
 	w := newWire(t, edge.Options{Keys: keys(t), Public: true})
 	w.want("any Host", request("1", "seen", ""), header{"Host": "nexus.example.com", "X-API-Key": "key-ann"}, 200)

@@ -24,7 +24,7 @@ func (it *item) respond(m output.Message) { it.response = &m }
 
 // splitBatch parses and authorizes the messages of a batch. The verdict is not admitted if the key of one
 // message refuses the whole batch.
-func (f *surface) splitBatch(
+func (ep *endpoint) splitBatch(
 	src source, s *session, version protocol.Version, body []byte,
 ) ([]item, verdict, *jsonrpc.Error) {
 	raws, err := jsonrpc.Batch(body)
@@ -42,13 +42,13 @@ func (f *surface) splitBatch(
 			it.respond(output.Error(it.in.ID, err))
 			continue
 		}
-		logReceived(f.edge.log, s, &it.in)
+		logReceived(ep.edge.log, s, &it.in)
 		var v verdict
-		switch it.caller, v = f.authorize(&it.in, src); {
+		switch it.caller, v = ep.authorize(&it.in, src); {
 		case v == keyWrong && it.in.IsRequest():
-			it.respond(wrongKey(f.edge, &it.in.Message, ""))
+			it.respond(wrongKey(ep.edge, &it.in.Message, ""))
 		case v == unauthenticated && it.in.IsRequest():
-			it.respond(f.unauthenticated(&it.in))
+			it.respond(ep.unauthenticated(&it.in))
 		case v == unauthenticated:
 			it.skip = true
 		case v != admitted:
@@ -89,10 +89,10 @@ const batchWidth = 64
 
 // serveBatch serves the messages of a batch in order. done is closed when all are served; it is nil if there will be no
 // response.
-func (f *surface) serveBatch(
+func (ep *endpoint) serveBatch(
 	src source, s *session, items []item, sender func() output.Sender,
 ) (done <-chan struct{}) {
-	e := f.edge
+	e := ep.edge
 	b := output.NewBatch(e.budget, src.caller.ID, sender, len(items))
 	responds := false
 	var serve []func()
@@ -107,12 +107,12 @@ func (f *surface) serveBatch(
 		case foreign:
 			it.respond(output.Error(it.in.ID, inbound.InvalidRequest("the session belongs to another key")))
 		case !it.in.IsRequest():
-			_ = f.accept(src, s, &it.in) // notifications in a batch have no status of their own
+			_ = ep.accept(src, s, &it.in) // notifications in a batch have no status of their own
 			continue
 		default:
 			x := &Exchange{}
-			ctx := f.fill(x, src, s, &it.in)
-			x.out.sender = b.Sender(i)
+			ctx := ep.fill(x, src, s, &it.in)
+			x.reply.sender = b.Sender(i)
 			if err := e.track(x); err != nil {
 				x.abort(nil)
 				it.respond(output.Error(it.in.ID, wireError(err)))
@@ -122,7 +122,7 @@ func (f *surface) serveBatch(
 			serve = append(serve, func() {
 				defer b.Done()
 				defer e.untrack(x)
-				f.serveRequest(ctx, x)
+				ep.serveRequest(ctx, x)
 			})
 		}
 		responds = true
@@ -184,8 +184,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 			return
 		}
 	}
-	e.life.begin() // until the response is written
-	defer e.life.done()
+	e.life.beginRequest() // until the response is written
+	defer e.life.endRequest()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, nil, nil)
 	served := t.serveBatch(src, s, items, resp.Sender)
@@ -204,7 +204,7 @@ func (t *streamable) sessionOf(src source, id string, items []item) (*session, e
 	for i := range items {
 		if it := &items[i]; it.response == nil && !it.skip {
 			src.caller = it.caller
-			s, err := t.edge.sessions.find(&t.surface, src, id)
+			s, err := t.edge.sessions.find(&t.endpoint, src, id)
 			if err == nil {
 				t.completeHandshake(s, src, it.in.Method)
 			}

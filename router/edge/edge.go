@@ -55,7 +55,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
-// Handler serves the messages of one surface.
+// Handler serves the messages of one endpoint.
 type Handler interface {
 	// Serve handles one request or notification. For a request, its last action is one call of Reply, Fail or
 	// FailRaw; a plain response is written when Serve returns. Without such a call the client gets -32603. ctx ends

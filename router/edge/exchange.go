@@ -37,7 +37,7 @@ type Exchange struct {
 	remote  tracing.Remote
 	cancel  context.CancelCauseFunc
 	entry   entry
-	out     response
+	reply   replyPath
 }
 
 // Notify sends a notification that relates to this request, on its stream and before its response. After the response
@@ -45,10 +45,10 @@ type Exchange struct {
 // session's own stream if that is read. Notify does not wait for the client: beyond 1,000 unwritten messages or the
 // caller's memory limit, the oldest are dropped. It reports whether the message will be written.
 func (x *Exchange) Notify(message []byte) bool {
-	if x.out.sender == nil || x.out.state.Load() != live {
+	if x.reply.sender == nil || x.reply.state.Load() != live {
 		return false
 	}
-	if x.session == nil || x.Version.AtLeast(protocol.V20260728) || x.out.sender.Open() {
+	if x.session == nil || x.Version.AtLeast(protocol.V20260728) || x.reply.sender.Open() {
 		return x.send(output.Whole(message), false)
 	}
 	return x.session.own.Attached() && jsonrpc.Text(jsonrpc.Get(message, "method")) != "notifications/progress" &&
@@ -85,12 +85,12 @@ func (x *Exchange) Hold(n int) (release func(), ok bool) {
 
 // ForceStream makes the response an event stream even if only the result is sent. It reports false if the client
 // accepts none.
-func (x *Exchange) ForceStream() bool { return x.out.sender != nil && x.out.sender.Open() }
+func (x *Exchange) ForceStream() bool { return x.reply.sender != nil && x.reply.sender.Open() }
 
 // PreferStream makes the response an event stream if the client names that type. It sends nothing.
 func (x *Exchange) PreferStream() {
-	if x.out.sender != nil {
-		x.out.sender.PreferStream()
+	if x.reply.sender != nil {
+		x.reply.sender.PreferStream()
 	}
 }
 
@@ -99,29 +99,29 @@ func (x *Exchange) PreferStream() {
 // into an input_required result. Its id is the router's. The error is ErrNoClient if nothing was sent to the client,
 // ErrClientGone if no response can arrive, or the cause of ctx. In the last case the client receives a cancellation,
 // with the params of a cause that has CancelParams. Since 2026-07-28, Stop ends it with ErrClientGone. Request
-// implies Sent, because the response follows the client's later messages.
+// implies ReleaseWaiting, because the response follows the client's later messages.
 func (x *Exchange) Request(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
-	if x.out.mrtr != nil {
-		x.Sent()
-		return x.out.mrtr.request(ctx, method, params)
+	if x.reply.mrtr != nil {
+		x.ReleaseWaiting()
+		return x.reply.mrtr.request(ctx, method, params)
 	}
 	if x.session == nil || x.Version.AtLeast(protocol.V20260728) {
 		return jsonrpc.Message{}, ErrNoClient
 	}
-	x.Sent()
-	sender := x.out.sender
+	x.ReleaseWaiting()
+	sender := x.reply.sender
 	if sender == nil || !sender.Open() {
 		return x.edge.Request(ctx, x.session.id, method, params)
 	}
 	return x.session.requests.call(ctx, method, params, func(m output.Message) (<-chan struct{}, bool) {
-		return sender.Lost(), x.out.state.Load() == live && x.send(m, false)
+		return sender.Lost(), x.reply.state.Load() == live && x.send(m, false)
 	})
 }
 
 // Gone reports whether the connection of the response has ended and the client reads no other stream of its session.
 func (x *Exchange) Gone() bool {
 	select {
-	case <-x.out.conn:
+	case <-x.reply.conn:
 		return x.session == nil || !x.session.own.Attached()
 	default:
 		return false
@@ -129,11 +129,11 @@ func (x *Exchange) Gone() bool {
 }
 
 // hungUp reports whether the client has cancelled the request by closing its connection.
-func hungUp(x *Exchange) bool { return x.out.left.Load() || x.session == nil && x.Gone() }
+func hungUp(x *Exchange) bool { return x.reply.hungUp.Load() || x.session == nil && x.Gone() }
 
-// Sent marks the request as passed on, or as not to be passed on. Later notifications of the session wait for that, see
-// [AwaitEarlier]. Returning from Serve implies it.
-func (x *Exchange) Sent() { x.entry.table.markSent(x) }
+// ReleaseWaiting marks the request as passed on, or as not to be passed on. Later notifications of the session wait for
+// that, see [AwaitEarlier]. Returning from Serve implies it.
+func (x *Exchange) ReleaseWaiting() { x.entry.table.markPassed(x) }
 
 // abort ends the context of the exchange.
 func (x *Exchange) abort(cause error) { x.cancel(cause) }
@@ -141,16 +141,16 @@ func (x *Exchange) abort(cause error) { x.cancel(cause) }
 // size returns the bytes charged for the exchange itself.
 func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage }
 
-// response is the reply path of an exchange.
-type response struct {
+// replyPath is the way of an exchange back to its client.
+type replyPath struct {
 	sender   output.Sender   // nil for notifications
-	mrtr     *mrtr           // the sender as such; nil if the client accepts no requests, and before 2026-07-28
+	mrtr     *mrtr           // sender as an mrtr; nil if the client accepts no requests, and before 2026-07-28
 	conn     <-chan struct{} // closed when the connection of the response ends; nil on shared streams
 	state    atomic.Uint32
-	left     atomic.Bool  // the client has hung up during a round trip
+	hungUp   atomic.Bool  // the client has hung up during a round trip
 	listens  atomic.Bool  // see Listen
 	reserved atomic.Int64 // bytes charged in advance for the response; released once the exchange is served
-	free     func()       // see Exchange.Reuse
+	free     func()       // see Exchange.OnWritten
 	failure  string       // type of the error sent; empty for none
 	code     []byte       // raw code of the JSON-RPC error sent; nil for none
 }
@@ -163,14 +163,14 @@ const (
 	cancelled
 )
 
-// released is the value of response.reserved after which nothing can be reserved.
+// released is the value of replyPath.reserved after which nothing can be reserved.
 const released = -1
 
 // Reply answers with a raw result. Since 2026-07-28, a result without a resultType is marked complete.
-func (x *Exchange) Reply(rawResult []byte) { x.Relay(rawResult, jsonrpc.AnyName) }
+func (x *Exchange) Reply(rawResult []byte) { x.ReplyWithNames(rawResult, jsonrpc.AnyName) }
 
-// Relay is like Reply, for a result in which only the given names may occur.
-func (x *Exchange) Relay(rawResult []byte, names jsonrpc.Names) {
+// ReplyWithNames is like Reply, for a result in which only the given names may occur.
+func (x *Exchange) ReplyWithNames(rawResult []byte, names jsonrpc.Names) {
 	member := func(name string, is jsonrpc.Names) string {
 		if !names.Has(is) {
 			return ""
@@ -199,7 +199,7 @@ func (x *Exchange) FailRaw(err []byte) {
 // Reserve charges the caller for a result of n bytes in total while it is being read. If it reports false, the caller
 // holds too much: drop the result and fail the request.
 func (x *Exchange) Reserve(n int) bool {
-	reserved := &x.out.reserved
+	reserved := &x.reply.reserved
 	for {
 		have := reserved.Load()
 		switch more := n - int(have); {
@@ -217,45 +217,45 @@ func (x *Exchange) Reserve(n int) bool {
 	}
 }
 
-// Reuse calls free once the result is written and its memory is unused. A result kept for replay is not freed. Reuse
-// must precede Reply.
-func (x *Exchange) Reuse(free func()) { x.out.free = free }
+// OnWritten has free called once the result is written and its memory is unused, but not if the result is kept for
+// replay. OnWritten must precede Reply.
+func (x *Exchange) OnWritten(free func()) { x.reply.free = free }
 
 func (x *Exchange) respond(m output.Message, state uint32, failure string, code []byte) {
-	if x.out.sender == nil || !x.out.state.CompareAndSwap(live, state) {
+	if x.reply.sender == nil || !x.reply.state.CompareAndSwap(live, state) {
 		return
 	}
-	if failure != "" && hungUp(x) { // the failure is its consequence, and nobody reads the response
+	if failure != "" && hungUp(x) { // the hang-up caused the failure, and nobody reads the response
 		failure, code = reason.Cancelled, nil
 	}
-	x.out.failure, x.out.code = failure, code
-	if x.out.mrtr != nil {
+	x.reply.failure, x.reply.code = failure, code
+	if x.reply.mrtr != nil {
 		var ok bool
-		if m.ID, ok = x.out.mrtr.awaitRoundTrip(); !ok {
+		if m.ID, ok = x.reply.mrtr.awaitRoundTrip(); !ok {
 			return
 		}
 	}
 	if m.Size() > output.SmallMessage && !x.Reserve(m.Size()) {
 		x.edge.refusals.overloaded.Add(1)
-		x.out.failure, x.out.code = reason.TooLarge, nil
+		x.reply.failure, x.reply.code = reason.TooLarge, nil
 		const text = "The result and the caller's unread responses exceed the caller's memory limit"
 		m = output.Error(m.ID, routerError(x.Version, text, reason.TooLarge, false))
 	} else if len(m.Body) > output.ReplayBytes {
-		m.Free = x.out.free
+		m.Free = x.reply.free
 	}
-	m.Paid = int(max(0, x.out.reserved.Swap(0)))
+	m.Paid = int(max(0, x.reply.reserved.Swap(0)))
 	x.entry.table.freeID(x)
 	if !x.send(m, true) {
 		m.Free = nil // others may still refer to it
 		m.Payer = x.Caller.ID
-		output.Settle(x.edge.budget, m)
+		output.Release(x.edge.budget, m)
 	}
 }
 
 func (x *Exchange) send(m output.Message, last bool) bool {
 	m.Payer = x.Caller.ID
 	logSent(x.edge.log, x.session, m)
-	return x.out.sender.Send(m, last)
+	return x.reply.sender.Send(m, last)
 }
 
 // RelayProgress returns a function that relays the params of a server's progress notifications to the client with the
@@ -287,13 +287,13 @@ func (x *Exchange) Progress() func(fraction float64, message string) {
 func NotifyKept(x *Exchange, message []byte) bool {
 	m := output.Whole(message)
 	m.Keep = true
-	return x.out.sender != nil && x.out.state.Load() == live && x.send(m, false)
+	return x.reply.sender != nil && x.reply.state.Load() == live && x.send(m, false)
 }
 
 // Listen waits as long as the client may receive notifications on the stream of x: until ctx ends, the session of x
 // accepts no more messages, or the edge stops. Meanwhile ctx also ends when the caller's access token expires.
 func Listen(ctx context.Context, x *Exchange) {
-	x.out.listens.Store(true)
+	x.reply.listens.Store(true)
 	var closing <-chan struct{}
 	if x.session != nil {
 		closing = x.session.life.closing

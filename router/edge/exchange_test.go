@@ -286,16 +286,16 @@ func TestClosedConnection(t *testing.T) {
 		for _, tool := range []string{"hold", "notify-hold"} {
 			t.Run(kind+" "+tool, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					e, srv, surface := newDirect(t, edge.Options{})
+					e, srv, endpoint := newDirect(t, edge.Options{})
 					body, h := call("1", tool, "{}"), header{}
 					switch kind {
 					case "session":
-						h = session(surface, "2025-11-25", nil)
+						h = session(endpoint, "2025-11-25", nil)
 					case "modern":
 						body, h = modernCall(tool), modernHeader("tools/call", tool)
 					}
 					ctx, hangUp := context.WithCancel(t.Context())
-					go directly(ctx, surface, "POST", body, h)
+					go directly(ctx, endpoint, "POST", body, h)
 					synctest.Wait()
 					equal(t, "in flight", e.Tracked(), 1)
 					hangUp()

@@ -88,7 +88,7 @@ func (u *unserved) add(initialize []byte, initialized bool) {
 
 // completeHandshake lets the handler serve the missing handshake messages before a message with this method, which may
 // replace them.
-func (f *surface) completeHandshake(s *session, src source, method string) {
+func (ep *endpoint) completeHandshake(s *session, src source, method string) {
 	u := &s.handshake.unserved
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -101,19 +101,19 @@ func (f *surface) completeHandshake(s *session, src source, method string) {
 		u.known, initialized = true, false
 	}
 	if initialize != nil {
-		f.serveAnswered(s, src, jsonrpc.Request(jsonrpc.StringID("nexus-initialize"), "initialize", initialize))
+		ep.serveAnswered(s, src, jsonrpc.Request(jsonrpc.StringID("nexus-initialize"), "initialize", initialize))
 	}
 	if initialized {
 		u.known = true
-		f.serveAnswered(s, src, jsonrpc.Notification("notifications/initialized", nil))
+		ep.serveAnswered(s, src, jsonrpc.Notification("notifications/initialized", nil))
 	}
 }
 
 // serveAnswered lets the handler serve a message that needs no response any more.
-func (f *surface) serveAnswered(s *session, src source, raw []byte) {
+func (ep *endpoint) serveAnswered(s *session, src source, raw []byte) {
 	m, _ := jsonrpc.Parse(raw) // it is valid
 	x := &Exchange{}
-	ctx := f.fill(x, src, s, &inbound.Message{Message: m})
+	ctx := ep.fill(x, src, s, &inbound.Message{Message: m})
 	defer x.abort(nil)
 	x.entry.id = "" // the client may use the id
 	if s.begin(x) != nil {
@@ -121,9 +121,9 @@ func (f *surface) serveAnswered(s *session, src source, raw []byte) {
 	}
 	defer s.leave(x)
 	if m.IsRequest() {
-		f.serveRequest(ctx, x)
+		ep.serveRequest(ctx, x)
 	} else {
-		f.run(ctx, x)
+		ep.run(ctx, x)
 	}
 }
 
@@ -184,10 +184,10 @@ func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inboun
 }
 
 // unauthenticated returns the response to a request without a key. Its capabilities name only tools, which every
-// surface has.
-func (f *surface) unauthenticated(in *inbound.Message) output.Message {
-	info := jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(f.edge.version)))
-	info = jsonrpc.Set(info, "name", []byte(jsonrpc.StringID(f.edge.name)))
+// endpoint has.
+func (ep *endpoint) unauthenticated(in *inbound.Message) output.Message {
+	info := jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(ep.edge.version)))
+	info = jsonrpc.Set(info, "name", []byte(jsonrpc.StringID(ep.edge.name)))
 	var body []byte
 	switch in.Method {
 	case "initialize":

@@ -33,11 +33,11 @@ func (a replies) invalidRequest(w http.ResponseWriter, status int, id jsonrpc.ID
 // handler returns a handler that checks requests and serves them by their method. methods lists the methods.
 func (a replies) handler(methods string, serve map[string]http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.edge.life.enter() {
+		if !a.edge.life.beginWork() {
 			a.unavailable(w, "", a.edge.noRoom(""))
 			return
 		}
-		defer a.edge.life.leave()
+		defer a.edge.life.endWork()
 		a.edge.out.CloseConnection(w.Header())
 		if !a.checkOrigin(w, r, methods) {
 			return
@@ -208,7 +208,7 @@ func (a replies) refused(w http.ResponseWriter, x *Exchange, err error) {
 // revoked reports whether x needs a key and its key is no longer valid. A request may outlive an access token, but not
 // while it listens: without rights the client receives no more notifications.
 func revoked(x *Exchange) bool {
-	return !x.edge.access.valid(x.Caller) && (!x.Caller.Expired() || x.out.listens.Load()) &&
+	return !x.edge.access.valid(x.Caller) && (!x.Caller.Expired() || x.reply.listens.Load()) &&
 		!opens(x.Message.Method)
 }
 

@@ -18,11 +18,11 @@ type inFlight struct {
 
 // entry is the record of an exchange in its table. The mutex of the table guards it.
 type entry struct {
-	table   *inFlight
-	id      jsonrpc.ID      // id that cancels it
-	sent    chan struct{}   // closed when the request is sent, see Exchange.Sent
-	isSent  bool            // sent is closed
-	earlier []chan struct{} // of a notification: sent of the requests before it
+	table    *inFlight
+	id       jsonrpc.ID      // id that cancels it
+	passed   chan struct{}   // closed when nothing waits for the request, see Exchange.ReleaseWaiting
+	isPassed bool            // passed is closed
+	earlier  []chan struct{} // of a notification: passed of the requests before it
 }
 
 // add adds an exchange of a session, or one without a session. It reports false if its id is in use.
@@ -43,13 +43,13 @@ func (t *inFlight) addLocked(x *Exchange) bool {
 	}
 	if x.Message.IsNotification() {
 		for other := range t.all {
-			if !other.entry.isSent {
-				e.earlier = append(e.earlier, other.entry.sent)
+			if !other.entry.isPassed {
+				e.earlier = append(e.earlier, other.entry.passed)
 			}
 		}
-		e.isSent = true
+		e.isPassed = true
 	} else {
-		e.sent = make(chan struct{})
+		e.passed = make(chan struct{})
 	}
 	if t.all == nil {
 		t.all = make(map[*Exchange]struct{})
@@ -69,7 +69,7 @@ func (t *inFlight) remove(x *Exchange) {
 // removeLocked removes x after its handler has returned.
 func (t *inFlight) removeLocked(x *Exchange) {
 	t.freeIDLocked(x)
-	t.markSentLocked(x)
+	t.markPassedLocked(x)
 	delete(t.all, x)
 }
 
@@ -99,7 +99,7 @@ func (t *inFlight) rename(x *Exchange, id jsonrpc.ID) bool {
 func (t *inFlight) cancelRequest(id jsonrpc.ID, c *Cancelled) bool {
 	t.mu.Lock()
 	x := t.byID[id.Key()]
-	if x == nil || !x.out.state.CompareAndSwap(live, cancelled) {
+	if x == nil || !x.reply.state.CompareAndSwap(live, cancelled) {
 		t.mu.Unlock()
 		return false
 	}
@@ -125,16 +125,16 @@ func (t *inFlight) freeIDLocked(x *Exchange) {
 	}
 }
 
-func (t *inFlight) markSent(x *Exchange) {
+func (t *inFlight) markPassed(x *Exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.markSentLocked(x)
+	t.markPassedLocked(x)
 }
 
-func (t *inFlight) markSentLocked(x *Exchange) {
-	if e := &x.entry; !e.isSent {
-		e.isSent = true
-		close(e.sent)
+func (t *inFlight) markPassedLocked(x *Exchange) {
+	if e := &x.entry; !e.isPassed {
+		e.isPassed = true
+		close(e.passed)
 	}
 }
 
@@ -157,9 +157,9 @@ func (t *inFlight) connected() bool {
 	defer t.mu.Unlock()
 	for x := range t.all {
 		select {
-		case <-x.out.conn:
+		case <-x.reply.conn:
 		default:
-			if x.out.conn != nil {
+			if x.reply.conn != nil {
 				return true
 			}
 		}
@@ -170,17 +170,17 @@ func (t *inFlight) connected() bool {
 // orderTimeout is how long a message waits for earlier ones.
 const orderTimeout = 5 * time.Second
 
-// AwaitEarlier waits until the requests before a notification are sent, see [Exchange.Sent], but at most 5 seconds, and
-// not after ctx or the session has ended.
+// AwaitEarlier waits until the requests before a notification are passed on, see [Exchange.ReleaseWaiting], but at most
+// 5 seconds, and not after ctx or the session has ended.
 func AwaitEarlier(ctx context.Context, x *Exchange) {
 	if len(x.entry.earlier) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
-	for _, sent := range x.entry.earlier {
+	for _, passed := range x.entry.earlier {
 		select {
-		case <-sent:
+		case <-passed:
 		case <-x.session.life.ending:
 			return
 		case <-ctx.Done():

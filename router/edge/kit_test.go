@@ -169,7 +169,7 @@ func (w *wire) raw(body string, length int, h header) net.Conn {
 	return conn
 }
 
-// newDirect returns an edge whose streamable surface is served without a network, so that time can be made to pass.
+// newDirect returns an edge whose streamable endpoint is served without a network, so that time can be made to pass.
 func newDirect(t testing.TB, o edge.Options) (*edge.Edge, *server, http.Handler) {
 	srv := newServer()
 	e := edge.New(o)
@@ -777,7 +777,7 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 			s.cause(context.Cause(ctx))
 		}
 	case "sent-hold":
-		x.Sent()
+		x.ReleaseWaiting()
 		<-s.release
 		x.Reply([]byte(`{"held":true}`))
 	case "ask":

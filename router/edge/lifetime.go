@@ -14,19 +14,20 @@ import (
 // stopGrace is how long Stop waits for handlers that it has cancelled.
 const stopGrace = 2 * time.Second
 
-// lifetime counts the work of an Edge, so that Stop can refuse new work and wait for the rest.
+// lifetime counts the work of an Edge, so that Stop can refuse new work and wait for the rest. Stop calls
+// stop, drain and close, closes quit, and calls wait.
 type lifetime struct {
 	log *slog.Logger
 
 	mu     sync.RWMutex
-	closed bool // refuse all new work
+	closed bool // set by close: refuse all new work
 
-	stopping atomic.Bool    // refuse new requests
+	stopping atomic.Bool    // set by stop: refuse new requests
 	stopped  chan struct{}  // closed when stopping becomes true
 	busy     atomic.Int64   // requests and notifications not yet served, and responses not yet written
 	idle     chan struct{}  // receives when busy falls to 0 while stopping
-	quit     chan struct{}  // closed with the lifetime
-	work     sync.WaitGroup // all goroutines, and the HTTP handlers that have entered
+	quit     chan struct{}  // closed at the end of Stop
+	work     sync.WaitGroup // all goroutines, and what beginWork counts
 }
 
 func newLifetime(log *slog.Logger) *lifetime {
@@ -42,8 +43,8 @@ func (l *lifetime) stop() {
 	}
 }
 
-// enter counts an activity until leave. It reports false once the lifetime is closed.
-func (l *lifetime) enter() bool {
+// beginWork counts an HTTP handler, or ServeStdio, until endWork. It reports false once the lifetime is closed.
+func (l *lifetime) beginWork() bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.closed {
@@ -53,7 +54,7 @@ func (l *lifetime) enter() bool {
 	return true
 }
 
-func (l *lifetime) leave() { l.work.Done() }
+func (l *lifetime) endWork() { l.work.Done() }
 
 // spawn runs f in a goroutine that wait waits for. A panic is logged and ends only f.
 func (l *lifetime) spawn(what string, f func()) {
@@ -63,11 +64,11 @@ func (l *lifetime) spawn(what string, f func()) {
 	})
 }
 
-// begin counts a request or notification until done. It must precede the check of stopping, because drain waits for
-// all work that is not refused.
-func (l *lifetime) begin() { l.busy.Add(1) }
+// beginRequest counts a request or notification until endRequest. It must precede the check of stopping, because drain
+// waits for all work that is not refused.
+func (l *lifetime) beginRequest() { l.busy.Add(1) }
 
-func (l *lifetime) done() {
+func (l *lifetime) endRequest() {
 	if l.busy.Add(-1) == 0 && l.stopping.Load() {
 		select {
 		case l.idle <- struct{}{}:

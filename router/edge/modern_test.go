@@ -217,9 +217,9 @@ func TestRequestStateBelongsToItsCaller(t *testing.T) {
 // A client that hangs up during a round trip cancels the request. Between round trips there is no connection to close.
 func TestMRTREnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, srv, surface := newDirect(t, edge.Options{})
+		e, srv, endpoint := newDirect(t, edge.Options{})
 		ctx, hangUp := context.WithCancel(t.Context())
-		go directly(ctx, surface, "POST", roundTripOf("1", "hold", asks, "1", ""), modernHeader("tools/call", "hold"))
+		go directly(ctx, endpoint, "POST", roundTripOf("1", "hold", asks, "1", ""), modernHeader("tools/call", "hold"))
 		synctest.Wait()
 		equal(t, "in flight", e.Tracked(), 1)
 		hangUp()
@@ -244,9 +244,9 @@ func TestMRTREnds(t *testing.T) {
 // A result between round trips waits for the next round trip, for a bounded time.
 func TestResultWaitsForRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, srv, surface := newDirect(t, edge.Options{})
+		e, srv, endpoint := newDirect(t, edge.Options{})
 		post := func(id, more string) *httptest.ResponseRecorder {
-			return direct(surface, "POST", roundTripOf(id, "ask-briefly", asks, "1", more), modernHeader("tools/call", "ask-briefly"))
+			return direct(endpoint, "POST", roundTripOf(id, "ask-briefly", asks, "1", more), modernHeader("tools/call", "ask-briefly"))
 		}
 		_, more := required(t, post("1", "").Body.String(), `{"action":"accept"}`)
 		time.Sleep(5 * time.Minute)
@@ -308,9 +308,9 @@ func TestLateRetry(t *testing.T) {
 // A request between round trips does not delay Stop. One in a round trip is finished, without further round trips.
 func TestStopEndsWaitingMRTRs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, srv, surface := newDirect(t, edge.Options{})
+		e, srv, endpoint := newDirect(t, edge.Options{})
 		post := func(id, tool string) string {
-			return direct(surface, "POST", roundTripOf(id, tool, asks, "1", ""), modernHeader("tools/call", tool)).Body.String()
+			return direct(endpoint, "POST", roundTripOf(id, tool, asks, "1", ""), modernHeader("tools/call", tool)).Body.String()
 		}
 		required(t, post("1", "ask-twice"), `{"n":1}`)
 		waiting := make(chan string)

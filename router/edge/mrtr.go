@@ -21,11 +21,11 @@ import (
 // trip with an input_required result while the handler waits. The client retries with its input, which starts the
 // next round trip.
 type mrtr struct {
-	x       *Exchange
-	ctx     context.Context // of the handler
-	surface *surface
-	token   []byte          // progress token of the first round trip, raw; nil = none
-	closing <-chan struct{} // closed when the client can no longer retry; nil = never
+	x        *Exchange
+	ctx      context.Context // of the handler
+	endpoint *endpoint
+	token    []byte          // progress token of the first round trip, raw; nil = none
+	closing  <-chan struct{} // closed when the client can no longer retry; nil = never
 
 	mu       sync.Mutex
 	round    *roundTrip    // the current one; nil while the client collects input
@@ -67,12 +67,12 @@ func (r *roundTrip) finish(m output.Message) bool {
 }
 
 // newMRTR turns x, whose context is ctx, into a multi round-trip request.
-func (f *surface) newMRTR(ctx context.Context, x *Exchange, first *roundTrip) *mrtr {
-	t := &mrtr{x: x, ctx: ctx, surface: f, token: first.token, round: first}
+func (ep *endpoint) newMRTR(ctx context.Context, x *Exchange, first *roundTrip) *mrtr {
+	t := &mrtr{x: x, ctx: ctx, endpoint: ep, token: first.token, round: first}
 	if x.session != nil {
 		t.closing = x.session.life.closing
 	}
-	x.out.mrtr, x.out.sender = t, t
+	x.reply.mrtr, x.reply.sender = t, t
 	return t
 }
 
@@ -176,7 +176,7 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	}
 	q := &inputRequest{method: method, params: params, response: make(chan jsonrpc.Message, 1)}
 	t.mu.Lock()
-	if t.x.out.state.Load() != live || t.x.edge.life.stopping.Load() {
+	if t.x.reply.state.Load() != live || t.x.edge.life.stopping.Load() {
 		t.mu.Unlock()
 		return jsonrpc.Message{}, ErrClientGone
 	}
@@ -300,14 +300,14 @@ func isRetry(in *inbound.Message) bool {
 
 // retry starts the next round trip of the request that in continues. A requestState is valid once, for the same
 // request of the same caller.
-func (f *surface) retry(caller auth.Caller, in *inbound.Message, sender output.Sender) (*mrtr, *roundTrip,
+func (ep *endpoint) retry(caller auth.Caller, in *inbound.Message, sender output.Sender) (*mrtr, *roundTrip,
 	*jsonrpc.Error) {
 	stale := inbound.InvalidParams("unknown or expired requestState; call again without it")
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
-	found, _ := f.edge.mrtrs.byState.Load(state)
+	found, _ := ep.edge.mrtrs.byState.Load(state)
 	t, _ := found.(*mrtr)
-	if t == nil || t.surface != f || t.x.Caller.ID != caller.ID || !sameRequest(&t.x.Message, &in.Message) ||
-		!f.edge.mrtrs.byState.CompareAndDelete(state, t) {
+	if t == nil || t.endpoint != ep || t.x.Caller.ID != caller.ID || !sameRequest(&t.x.Message, &in.Message) ||
+		!ep.edge.mrtrs.byState.CompareAndDelete(state, t) {
 		return nil, nil, stale
 	}
 	table := t.x.entry.table
@@ -333,8 +333,8 @@ func sameRequest(a, b *jsonrpc.Message) bool {
 // retryHTTP serves a retry.
 func (t *streamable) retryHTTP(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) {
 	e := t.edge
-	e.life.begin() // until the response is written
-	defer e.life.done()
+	e.life.beginRequest() // until the response is written
+	defer e.life.endRequest()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, inbound.HTTPStatus, nil)
 	m, round, err := t.retry(src.caller, in, resp)
@@ -349,8 +349,8 @@ func (t *streamable) retryHTTP(w http.ResponseWriter, r *http.Request, src sourc
 // firstRoundTrip serves a request whose client answers requests. Its handler outlives its round trips.
 func (t *streamable) firstRoundTrip(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) {
 	e := t.edge
-	e.life.begin() // until the response is written
-	defer e.life.done()
+	e.life.beginRequest() // until the response is written
+	defer e.life.endRequest()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, inbound.HTTPStatus, nil)
 	round := newRoundTrip(in, resp)
@@ -375,7 +375,7 @@ func (t *mrtr) writeRoundTrip(r *http.Request, round *roundTrip, resp *output.Re
 	select {
 	case <-round.done:
 	case <-r.Context().Done():
-		t.x.out.left.Store(true)
+		t.x.reply.hungUp.Store(true)
 		t.x.abort(context.Canceled)
 		<-round.done
 	}

@@ -32,8 +32,8 @@ type observed struct {
 }
 
 // observe starts the span of a request. The client's trace context comes from _meta or the headers.
-func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, o observed) {
-	e := f.edge
+func (ep *endpoint) observe(ctx context.Context, x *Exchange) (_ context.Context, o observed) {
+	e := ep.edge
 	var links []trace.Link
 	if x.remote.Sent() {
 		ctx, links = x.remote.Context(ctx, trusted(x))
@@ -55,22 +55,22 @@ func (f *surface) observe(ctx context.Context, x *Exchange) (_ context.Context, 
 }
 
 // ended ends the span of a request and counts the request.
-func (f *surface) ended(x *Exchange, o observed) {
+func (ep *endpoint) ended(x *Exchange, o observed) {
 	if o.began.IsZero() {
 		return
 	}
 	kind := failureOf(x)
 	if o.span != nil {
 		if kind != "" {
-			f.edge.tracer.Fail(o.span, kind, "")
+			ep.edge.tracer.Fail(o.span, kind, "")
 		}
-		if x.out.code != nil {
-			o.span.SetAttributes(tracing.Code(x.out.code))
+		if x.reply.code != nil {
+			o.span.SetAttributes(tracing.Code(x.reply.code))
 		}
 		o.span.End()
 	}
-	if f.edge.served != nil {
-		f.edge.served(Served{Method: x.Message.Method, Name: o.name, ErrorType: kind, Duration: time.Since(o.began)})
+	if ep.edge.served != nil {
+		ep.edge.served(Served{Method: x.Message.Method, Name: o.name, ErrorType: kind, Duration: time.Since(o.began)})
 	}
 }
 
@@ -92,9 +92,9 @@ func trusted(x *Exchange) bool {
 
 // failureOf returns the error type of a request; empty if it succeeded.
 func failureOf(x *Exchange) string {
-	switch x.out.state.Load() {
+	switch x.reply.state.Load() {
 	case succeeded, failed:
-		return x.out.failure
+		return x.reply.failure
 	case cancelled:
 		return reason.Cancelled
 	}

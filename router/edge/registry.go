@@ -37,9 +37,9 @@ var errNoSession = errors.New("session not found")
 
 // open opens a session for the client at src. The error means that there is no room.
 func (r *registry) open(
-	f *surface, src source, version protocol.Version, client inbound.ClientInfo,
+	ep *endpoint, src source, version protocol.Version, client inbound.ClientInfo,
 ) (*session, *jsonrpc.Error) {
-	s := f.newSession(src, version, client)
+	s := ep.newSession(src, version, client)
 	if src.shared {
 		s.id = rand.Text()
 	} else {
@@ -183,10 +183,10 @@ func (r *registry) endAll(cause error) {
 	}
 }
 
-// get returns the existing session of a surface with an id; else nil.
-func (r *registry) get(f *surface, src source, id string) *session {
+// get returns the existing session of an endpoint with an id; else nil.
+func (r *registry) get(ep *endpoint, src source, id string) *session {
 	s := r.lookup(id)
-	if s == nil || s.path == "" && s.surface != f || s.path != "" && s.path != src.path {
+	if s == nil || s.path == "" && s.endpoint != ep || s.path != "" && s.path != src.path {
 		return nil
 	}
 	return s
@@ -194,15 +194,15 @@ func (r *registry) get(f *surface, src source, id string) *session {
 
 // find returns the session with an id for a caller that is admitted. A session that its client did not end is
 // revived, also after a restart of the router. The error is errNoSession, or a *jsonrpc.Error if there is no room.
-func (r *registry) find(f *surface, src source, id string) (*session, error) {
-	s := r.get(f, src, id)
+func (r *registry) find(ep *endpoint, src source, id string) (*session, error) {
+	s := r.get(ep, src, id)
 	if s != nil && s.outlived(src.caller) {
 		s.end(ErrKeyRevoked)
 		s = nil
 	}
 	switch {
 	case s == nil:
-		return r.revive(f, src, id)
+		return r.revive(ep, src, id)
 	case !s.belongsTo(src.caller):
 		return nil, errNoSession
 	}
@@ -228,12 +228,12 @@ func (r *registry) endedByClient(record *sessionid.Record) bool {
 }
 
 // revive reopens a session from the record in its id.
-func (r *registry) revive(f *surface, src source, id string) (*session, error) {
+func (r *registry) revive(ep *endpoint, src source, id string) (*session, error) {
 	record, ok := r.sealed(src, id)
 	if !ok || !r.mayRevive(record, src) {
 		return nil, errNoSession
 	}
-	s := f.newSession(src, record.Version, record.Client)
+	s := ep.newSession(src, record.Version, record.Client)
 	s.id, s.path = id, src.path
 	s.handshake.unserved.add(record.Client.Initialize(record.Version), true)
 	s.own.StartAt(uint64(time.Now().UnixMilli()))

@@ -14,8 +14,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
-// surface is one endpoint of the router with its handler. A session belongs to the surface that it was opened on.
-type surface struct {
+// endpoint is a path of the router, or stdio, with its handler. A session belongs to the endpoint that opened it.
+type endpoint struct {
 	edge    *Edge
 	handler Handler
 	scope   *auth.Scope // limits its callers; nil = no limit
@@ -38,23 +38,23 @@ func httpSource(r *http.Request, caller auth.Caller) source {
 
 // fill fills in the exchange for a message and returns its context. A message of a session outlives its connection;
 // others end with it.
-func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message) context.Context {
+func (ep *endpoint) fill(x *Exchange, src source, s *session, in *inbound.Message) context.Context {
 	ctx := src.ctx
-	x.edge = f.edge
+	x.edge = ep.edge
 	x.Message, x.entry.id = in.Message, in.ID
-	x.Caller = src.caller.Within(f.scope)
+	x.Caller = src.caller.Within(ep.scope)
 	x.Visible = x.Caller.Visible()
 	x.ProgressToken = in.ProgressToken
 	x.Header = src.header
 	x.remote = tracing.Remote{Parent: in.TraceParent, State: in.TraceState, Header: src.header}
-	x.entry.table = &f.edge.sessionless
+	x.entry.table = &ep.edge.sessionless
 	if s != nil {
 		s.touch()
 		x.session, x.entry.table = s, &s.inFlight
 		ctx = context.WithoutCancel(ctx)
 	}
 	if !src.shared {
-		x.out.conn = src.ctx.Done()
+		x.reply.conn = src.ctx.Done()
 	}
 	switch {
 	case in.Version != nil:
@@ -74,13 +74,15 @@ func (f *surface) fill(x *Exchange, src source, s *session, in *inbound.Message)
 }
 
 // initialize negotiates the version and opens a session if there is none.
-func (f *surface) initialize(s *session, src source, in *inbound.Message) (_ *session, opened bool, _ *jsonrpc.Error) {
+func (ep *endpoint) initialize(
+	s *session, src source, in *inbound.Message,
+) (_ *session, opened bool, _ *jsonrpc.Error) {
 	version, client, err := in.Initialize()
 	if err != nil {
 		return nil, false, err
 	}
 	if s == nil {
-		s, err = f.edge.sessions.open(f, src, version, client)
+		s, err = ep.edge.sessions.open(ep, src, version, client)
 		return s, true, err
 	}
 	s.handshake.agree(version, client, true)
@@ -89,8 +91,8 @@ func (f *surface) initialize(s *session, src source, in *inbound.Message) (_ *se
 
 // accept takes a notification or a response. The error means that there is no room for the notification: without a
 // session it counts as a request in flight.
-func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.Error {
-	e := f.edge
+func (ep *endpoint) accept(src source, s *session, in *inbound.Message) *jsonrpc.Error {
+	e := ep.edge
 	if s != nil {
 		s.touch()
 	}
@@ -105,7 +107,7 @@ func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.E
 		return nil
 	}
 	x := &Exchange{}
-	ctx := f.fill(x, src, s, in)
+	ctx := ep.fill(x, src, s, in)
 	defer x.abort(nil)
 	if s != nil {
 		if s.begin(x) != nil {
@@ -118,7 +120,7 @@ func (f *surface) accept(src source, s *session, in *inbound.Message) *jsonrpc.E
 		}
 		defer e.untrack(x)
 	}
-	f.run(ctx, x)
+	ep.run(ctx, x)
 	return nil
 }
 
@@ -146,19 +148,19 @@ func cancelByClient(log *slog.Logger, s *session, m *jsonrpc.Message) {
 
 // serveShared serves a request in its own goroutine. The response goes to the session's own stream. The error is that
 // of track.
-func (f *surface) serveShared(src source, s *session, in *inbound.Message) error {
-	e := f.edge
+func (ep *endpoint) serveShared(src source, s *session, in *inbound.Message) error {
+	e := ep.edge
 	x := &Exchange{}
-	x.out.sender = s.own.Sender()
+	x.reply.sender = s.own.Sender()
 	if isRetry(in) {
-		if _, _, err := f.retry(src.caller, in, x.out.sender); err != nil {
+		if _, _, err := ep.retry(src.caller, in, x.reply.sender); err != nil {
 			return err
 		}
 		return nil
 	}
-	ctx := f.fill(x, src, s, in)
+	ctx := ep.fill(x, src, s, in)
 	if in.TakesRequests() {
-		f.newMRTR(ctx, x, newRoundTrip(in, x.out.sender))
+		ep.newMRTR(ctx, x, newRoundTrip(in, x.reply.sender))
 	}
 	if err := e.track(x); err != nil {
 		x.abort(nil)
@@ -169,7 +171,7 @@ func (f *surface) serveShared(src source, s *session, in *inbound.Message) error
 		defer served()
 		defer e.untrack(x)
 		s.await(before)
-		f.serveRequest(ctx, x)
+		ep.serveRequest(ctx, x)
 		s.touch()
 	})
 	return nil
@@ -187,16 +189,16 @@ func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 // track lists an exchange until untrack, so that it can be cancelled and counted. The error is a *jsonrpc.Error or
 // ErrSessionEnded.
 func (e *Edge) track(x *Exchange) error {
-	e.life.begin() // before reading stopping: Stop waits for all that it does not refuse
+	e.life.beginRequest() // before reading stopping: Stop waits for all that it does not refuse
 	if e.life.stopping.Load() || !e.budget.Enter(x.Caller.ID, x.size()) {
-		e.life.done()
+		e.life.endRequest()
 		return e.noRoom(x.Version)
 	}
 	if x.session == nil {
 		x.entry.table.add(x)
 	} else if err := x.session.begin(x); err != nil {
 		e.budget.Leave(x.Caller.ID, x.size())
-		e.life.done()
+		e.life.endRequest()
 		return err
 	}
 	return nil
@@ -205,34 +207,34 @@ func (e *Edge) track(x *Exchange) error {
 func (e *Edge) untrack(x *Exchange) {
 	x.abort(nil)
 	e.budget.Leave(x.Caller.ID, x.size())
-	if unused := x.out.reserved.Swap(released); unused > 0 {
+	if unused := x.reply.reserved.Swap(released); unused > 0 {
 		e.budget.Release(x.Caller.ID, int(unused))
 	}
-	if x.out.mrtr != nil {
-		x.out.mrtr.end()
+	if x.reply.mrtr != nil {
+		x.reply.mrtr.end()
 	}
 	if x.session != nil {
 		x.session.leave(x)
 	} else {
 		x.entry.table.remove(x)
 	}
-	e.life.done()
+	e.life.endRequest()
 }
 
 // serveRequest serves a tracked request.
-func (f *surface) serveRequest(ctx context.Context, x *Exchange) {
-	ctx, o := f.observe(ctx, x)
-	defer f.ended(x, o)
-	if x.out.state.Load() == live {
-		f.run(ctx, x)
+func (ep *endpoint) serveRequest(ctx context.Context, x *Exchange) {
+	ctx, o := ep.observe(ctx, x)
+	defer ep.ended(x, o)
+	if x.reply.state.Load() == live {
+		ep.run(ctx, x)
 	}
-	if x.out.state.Load() == live {
+	if x.reply.state.Load() == live {
 		x.Fail(noReply(context.Cause(ctx), x.Version))
 	}
 }
 
 // run calls the handler. A panic is logged and ends only the call.
-func (f *surface) run(ctx context.Context, x *Exchange) {
-	defer safe.Recover(f.edge.log, "serving "+x.Message.Method, nil)
-	f.handler.Serve(ctx, x)
+func (ep *endpoint) run(ctx context.Context, x *Exchange) {
+	defer safe.Recover(ep.edge.log, "serving "+x.Message.Method, nil)
+	ep.handler.Serve(ctx, x)
 }

@@ -19,12 +19,12 @@ import (
 // session is opened by initialize, by GET /sse or by starting the router on stdio. The registry owns it; only end
 // ends it.
 type session struct {
-	id      string
-	path    string           // where the id is valid; empty if the id is not sealed
-	record  sessionid.Record // sealed in the id; zero if the id is not sealed
-	surface *surface
-	owner   auth.Caller // caller that opened it
-	local   bool        // on stdio: no key is needed
+	id       string
+	path     string           // where the id is valid; empty if the id is not sealed
+	record   sessionid.Record // sealed in the id; zero if the id is not sealed
+	endpoint *endpoint
+	owner    auth.Caller // caller that opened it
+	local    bool        // on stdio: no key is needed
 
 	used      atomic.Int64 // time of the client's last message
 	handshake handshake
@@ -53,10 +53,10 @@ type sessionLife struct {
 }
 
 // newSession returns a session without an id.
-func (f *surface) newSession(src source, version protocol.Version, client inbound.ClientInfo) *session {
-	e := f.edge
+func (ep *endpoint) newSession(src source, version protocol.Version, client inbound.ClientInfo) *session {
+	e := ep.edge
 	s := &session{
-		surface:   f,
+		endpoint:  ep,
 		owner:     src.caller,
 		local:     src.local,
 		handshake: handshake{version: version, client: client},
@@ -88,17 +88,17 @@ func (s *session) inUse() bool {
 	return s.life.refs > 1
 }
 
-func (s *session) touch() { s.used.Store(int64(s.surface.edge.now())) }
+func (s *session) touch() { s.used.Store(int64(s.endpoint.edge.now())) }
 
 // belongsTo reports whether the caller may use the session.
 func (s *session) belongsTo(caller auth.Caller) bool {
-	return s.local || !s.surface.edge.access.needsKey() || s.owner.ID == caller.ID
+	return s.local || !s.endpoint.edge.access.needsKey() || s.owner.ID == caller.ID
 }
 
 // outlived reports whether the session must be reopened for the caller: it was opened without a key and keys are needed
 // now, or the token that opened it has expired.
 func (s *session) outlived(caller auth.Caller) bool {
-	if s.local || !s.surface.edge.access.needsKey() {
+	if s.local || !s.endpoint.edge.access.needsKey() {
 		return false
 	}
 	return s.owner.Anonymous || s.owner.Expired() && s.owner.ID == caller.ID
@@ -108,7 +108,7 @@ func (s *session) outlived(caller auth.Caller) bool {
 // After the owner's token has expired, requests in flight go on; then the session ends if it has a stream. Without a
 // stream nothing reaches the client, which may return with another token.
 func (s *session) check(now time.Duration) {
-	e := s.surface.edge
+	e := s.endpoint.edge
 	defer safe.Recover(e.log, "watching a session", nil)
 	inUse := s.inFlight.connected()
 	if !s.local {
@@ -125,7 +125,7 @@ func (s *session) check(now time.Duration) {
 // send queues a message on the session's own stream.
 func (s *session) send(m output.Message) bool {
 	m.Payer = s.owner.ID
-	logSent(s.surface.edge.log, s, m)
+	logSent(s.endpoint.edge.log, s, m)
 	return s.own.Send(m)
 }
 
@@ -133,7 +133,7 @@ func (s *session) send(m output.Message) bool {
 func (s *session) respond(m output.Message) {
 	m.Keep = true
 	m.Payer = s.owner.ID
-	logSent(s.surface.edge.log, s, m)
+	logSent(s.endpoint.edge.log, s, m)
 	s.own.Respond(m)
 }
 
@@ -157,7 +157,7 @@ func (s *session) end(cause error) {
 	}
 	if closes {
 		close(s.life.closing)
-		s.surface.edge.sessions.remove(s)
+		s.endpoint.edge.sessions.remove(s)
 		s.release()
 	}
 }
@@ -175,10 +175,10 @@ func (s *session) release() {
 
 // finish ends the stream and calls Handler.Ended in its own goroutine, because others may wait for finish's caller.
 func (s *session) finish() {
-	s.surface.edge.life.spawn("ending a session", func() {
+	s.endpoint.edge.life.spawn("ending a session", func() {
 		defer close(s.life.done)
 		s.own.End()
-		s.surface.handler.Ended(s.id)
+		s.endpoint.handler.Ended(s.id)
 	})
 }
 

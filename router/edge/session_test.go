@@ -40,7 +40,7 @@ func TestDeleteEndsTheSession(t *testing.T) {
 	equal(t, "sessions and requests", w.edge.Sessions()+w.edge.Tracked(), 0)
 }
 
-// A session cannot be used on another surface than its own.
+// A session cannot be used on another endpoint than its own.
 func TestSessionsBelongToTheirSurface(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-11-25")
@@ -93,18 +93,18 @@ func TestCallsEndWithTheirSession(t *testing.T) {
 
 func TestIdleSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, srv, surface := newDirect(t, edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
-		open := func() header { return session(surface, "2025-11-25", nil) }
+		e, srv, endpoint := newDirect(t, edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
+		open := func() header { return session(endpoint, "2025-11-25", nil) }
 		used, _, streaming, calling, gone := open(), open(), open(), open(), open()
 		ctx, hangUp := context.WithCancel(t.Context())
-		go directly(ctx, surface, "GET", "", streaming)
-		go directly(ctx, surface, "POST", call("1", "sleep", "{}"), calling)
+		go directly(ctx, endpoint, "GET", "", streaming)
+		go directly(ctx, endpoint, "POST", call("1", "sleep", "{}"), calling)
 		left, leave := context.WithCancel(t.Context())
-		go directly(left, surface, "POST", call("1", "sleep", "{}"), gone)
+		go directly(left, endpoint, "POST", call("1", "sleep", "{}"), gone)
 		synctest.Wait()
 		leave() // its connection is closed, its call goes on
 		time.Sleep(20 * time.Minute)
-		equal(t, "after 20 minutes", direct(surface, "POST", request("2", "ping", ""), used).Code, 200)
+		equal(t, "after 20 minutes", direct(endpoint, "POST", request("2", "ping", ""), used).Code, 200)
 		time.Sleep(29 * time.Minute)
 		equal(t, "the used, the streaming and the calling session after 49 minutes", e.Sessions(), 3)
 		equal(t, "cause for the call nobody waits for", srv.lastCause(), edge.ErrSessionEnded)
@@ -212,8 +212,8 @@ type table struct {
 }
 
 func newTable(t *testing.T, places int) *table {
-	e, srv, surface := newDirect(t, edge.Options{Limits: limit.Config{Sessions: places}})
-	return &table{t, e, surface, srv}
+	e, srv, endpoint := newDirect(t, edge.Options{Limits: limit.Config{Sessions: places}})
+	return &table{t, e, endpoint, srv}
 }
 
 func (b *table) serve(method, caller, body, id string) *httptest.ResponseRecorder {
@@ -435,12 +435,12 @@ func TestKeepFails(t *testing.T) {
 // A session may be revived for 24 hours from its start by the address that opened it. Its idle time starts anew.
 func TestRevivalExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, _, surface := newDirect(t, edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
+		e, _, endpoint := newDirect(t, edge.Options{Limits: limit.Config{SessionIdle: 30 * time.Minute}})
 		own := header{"Remote": "[2001:db8::1]:1"}
-		kept, ended := session(surface, "2025-11-25", own), session(surface, "2025-11-25", own)
-		equal(t, "DELETE", direct(surface, "DELETE", "", ended).Code, http.StatusNoContent)
+		kept, ended := session(endpoint, "2025-11-25", own), session(endpoint, "2025-11-25", own)
+		equal(t, "DELETE", direct(endpoint, "DELETE", "", ended).Code, http.StatusNoContent)
 		from := func(remote string, h header) int {
-			return direct(surface, "POST", request("1", "seen", ""),
+			return direct(endpoint, "POST", request("1", "seen", ""),
 				header{"Remote": remote, "Mcp-Session-Id": h["Mcp-Session-Id"]}).Code
 		}
 		for range 23 {
@@ -510,26 +510,26 @@ func TestRevivedStream(t *testing.T) {
 func TestManyEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := t.TempDir()
-		surfaces := make([]http.Handler, 2)
-		for i := range surfaces {
-			e, _, surface := newDirect(t, edge.Options{})
+		endpoints := make([]http.Handler, 2)
+		for i := range endpoints {
+			e, _, endpoint := newDirect(t, edge.Options{})
 			equal(t, "Keep", e.Keep(folder), nil)
-			surfaces[i] = surface
+			endpoints[i] = endpoint
 		}
 		greedy, modest := header{"Remote": "192.0.2.1:1"}, header{"Remote": "192.0.2.2:1"}
-		kept, others := session(surfaces[0], "2025-06-18", greedy), session(surfaces[0], "2025-06-18", modest)
+		kept, others := session(endpoints[0], "2025-06-18", greedy), session(endpoints[0], "2025-06-18", modest)
 		var last header
 		for range 8200 {
-			last = session(surfaces[0], "2025-06-18", greedy)
-			equal(t, "DELETE", direct(surfaces[0], "DELETE", "", last).Code, http.StatusNoContent)
+			last = session(endpoints[0], "2025-06-18", greedy)
+			equal(t, "DELETE", direct(endpoints[0], "DELETE", "", last).Code, http.StatusNoContent)
 		}
-		seen := func(surface http.Handler, h header) int {
-			return direct(surface, "POST", request("1", "seen", ""), h).Code
+		seen := func(endpoint http.Handler, h header) int {
+			return direct(endpoint, "POST", request("1", "seen", ""), h).Code
 		}
-		equal(t, "a session that exists", seen(surfaces[0], kept), 200)
-		equal(t, "an ended session in the next router", seen(surfaces[1], last), 404)
-		equal(t, "a session of that caller", seen(surfaces[1], kept), 404)
-		equal(t, "a session of another caller", seen(surfaces[1], others), 200)
+		equal(t, "a session that exists", seen(endpoints[0], kept), 200)
+		equal(t, "an ended session in the next router", seen(endpoints[1], last), 404)
+		equal(t, "a session of that caller", seen(endpoints[1], kept), 404)
+		equal(t, "a session of another caller", seen(endpoints[1], others), 200)
 		files, err := os.ReadDir(filepath.Join(folder, "ended"))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("got files %v, %v; want one", files, err)
@@ -538,7 +538,7 @@ func TestManyEnded(t *testing.T) {
 			t.Errorf("got %d bytes, %v; want those of 8,192 sessions", info.Size(), err)
 		}
 		time.Sleep(26 * time.Hour)
-		direct(surfaces[0], "DELETE", "", session(surfaces[0], "2025-06-18", greedy))
+		direct(endpoints[0], "DELETE", "", session(endpoints[0], "2025-06-18", greedy))
 		files, _ = os.ReadDir(filepath.Join(folder, "ended"))
 		equal(t, "files after a day", len(files), 1)
 	})

@@ -16,18 +16,18 @@ import (
 // messagesPath + "/?session_id=…".
 func (e *Edge) SSE(messagesPath string, h Handler) (stream, messages http.Handler) {
 	t := &sse{
-		surface:  surface{edge: e, handler: h},
-		reply:    replies{e},
-		endpoint: strings.TrimRight(messagesPath, "/") + "/?session_id=",
+		endpoint:    endpoint{edge: e, handler: h},
+		reply:       replies{e},
+		messagesURL: strings.TrimRight(messagesPath, "/") + "/?session_id=",
 	}
 	return t.reply.handler("GET, OPTIONS", map[string]http.HandlerFunc{http.MethodGet: t.get}),
 		t.reply.handler("POST, OPTIONS", map[string]http.HandlerFunc{http.MethodPost: t.post})
 }
 
 type sse struct {
-	surface
-	reply    replies
-	endpoint string // URL of POST without the session id
+	endpoint
+	reply       replies
+	messagesURL string // URL of POST without the session id
 }
 
 // get opens a session that ends with the connection.
@@ -38,13 +38,13 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s, err := t.edge.sessions.open(&t.surface, src, protocol.V20241105, inbound.ClientInfo{})
+	s, err := t.edge.sessions.open(&t.endpoint, src, protocol.V20241105, inbound.ClientInfo{})
 	if err != nil {
 		t.reply.unavailable(w, "", err)
 		return
 	}
 	defer s.end(ErrSessionEnded)
-	s.own.WriteEndpoint(&t.edge.out, w, r, t.endpoint+s.id)
+	s.own.WriteEndpoint(&t.edge.out, w, r, t.messagesURL+s.id)
 }
 
 // post accepts a message of a session. Responses go to the session's own stream.
@@ -60,7 +60,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 	}
 	src := httpSource(r, caller)
 	src.shared = true
-	s := t.edge.sessions.get(&t.surface, src, id)
+	s := t.edge.sessions.get(&t.endpoint, src, id)
 	if s == nil {
 		t.reply.sessionNotFound(w, "")
 		return

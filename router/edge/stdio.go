@@ -21,15 +21,15 @@ import (
 // to out fails. If in is an io.Closer, ServeStdio closes it to end a blocked Read; a Read that does not end is
 // abandoned.
 func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Handler) error {
-	if !e.life.enter() {
+	if !e.life.beginWork() {
 		return ErrStopped
 	}
-	defer e.life.leave()
+	defer e.life.endWork()
 	t := &stdio{
-		surface: surface{edge: e, handler: h},
-		src:     source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
+		endpoint: endpoint{edge: e, handler: h},
+		src:      source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
 	}
-	s, refused := e.sessions.open(&t.surface, t.src, protocol.V20251125, inbound.ClientInfo{})
+	s, refused := e.sessions.open(&t.endpoint, t.src, protocol.V20251125, inbound.ClientInfo{})
 	if refused != nil {
 		if e.life.stopping.Load() {
 			return ErrStopped
@@ -67,7 +67,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 }
 
 type stdio struct {
-	surface
+	endpoint
 	s   *session
 	src source
 }

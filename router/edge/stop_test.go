@@ -63,19 +63,19 @@ func TestStop(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sessions, calls = 100, 10
-		e, srv, surface := newDirect(t, edge.Options{
+		e, srv, endpoint := newDirect(t, edge.Options{
 			Limits: limit.Config{SessionIdle: time.Minute, TrackedRequests: sessions * calls}})
 		ctx, hangUp := context.WithCancel(t.Context())
 		for range sessions {
-			h := session(surface, "2025-11-25", nil)
+			h := session(endpoint, "2025-11-25", nil)
 			for c := range calls {
-				go directly(ctx, surface, "POST", call(fmt.Sprint(c), "sleep", "{}"), h)
+				go directly(ctx, endpoint, "POST", call(fmt.Sprint(c), "sleep", "{}"), h)
 			}
 		}
 		synctest.Wait()
 		equal(t, "in flight", e.Tracked(), sessions*calls)
-		one := session(surface, "2025-11-25", nil)
-		contains(t, "one more", direct(surface, "POST", call("1", "echo", "{}"), one).Body.String(), tooMuch)
+		one := session(endpoint, "2025-11-25", nil)
+		contains(t, "one more", direct(endpoint, "POST", call("1", "echo", "{}"), one).Body.String(), tooMuch)
 		time.Sleep(2 * time.Minute)
 		equal(t, "sessions while the clients wait", e.Sessions(), sessions)
 		hangUp()

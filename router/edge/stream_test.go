@@ -211,15 +211,15 @@ func TestReplayIsBounded(t *testing.T) {
 // The responses of lost connections are kept, but none that is too large for the replay log.
 func TestLostResponsesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, srv, surface := newDirect(t, edge.Options{})
-		h := session(surface, "2025-11-25", nil)
+		_, srv, endpoint := newDirect(t, edge.Options{})
+		h := session(endpoint, "2025-11-25", nil)
 		// start makes a call that has sent one event when its connection breaks.
 		start := func(id, tool string) (event string) {
 			ctx, hangUp := context.WithCancel(t.Context())
 			r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", reader(call(id, tool, "{}")))
 			r.Header.Set("Mcp-Session-Id", h["Mcp-Session-Id"])
 			w := httptest.NewRecorder()
-			go surface.ServeHTTP(w, r)
+			go endpoint.ServeHTTP(w, r)
 			synctest.Wait()
 			hangUp()
 			synctest.Wait()
@@ -235,21 +235,21 @@ func TestLostResponsesAreKept(t *testing.T) {
 		close(srv.gate)
 		synctest.Wait()
 		for _, id := range ids {
-			w := direct(surface, "GET", "", with(h, "Last-Event-ID", id))
+			w := direct(endpoint, "GET", "", with(h, "Last-Event-ID", id))
 			if got := w.Body.String(); w.Code != 200 || strings.Count(got, `"result":{"held":true}`) != 1 {
 				t.Errorf("resumed: got %d %q, want the response once", w.Code, got)
 			}
 		}
-		equal(t, "an answer that is too large", direct(surface, "GET", "", with(h, "Last-Event-ID", tooLarge)).Code, 400)
+		equal(t, "an answer that is too large", direct(endpoint, "GET", "", with(h, "Last-Event-ID", tooLarge)).Code, 400)
 	})
 }
 
 // A client that stops reading, or stops sending in the middle of a body, loses its connection.
 func TestStuckClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, srv, surface := newDirect(t, edge.Options{})
+		e, srv, endpoint := newDirect(t, edge.Options{})
 		mux := http.NewServeMux()
-		mux.Handle("/mcp", surface)
+		mux.Handle("/mcp", endpoint)
 		stream, _ := e.SSE("/messages", srv)
 		mux.Handle("/sse", stream)
 		dial := pipeServer(t, mux)

@@ -14,13 +14,13 @@ import (
 // Streamable serves h as streamable HTTP of every protocol version. A session is valid only on the path that it was
 // opened on. scope restricts callers; nil does not.
 func (e *Edge) Streamable(h Handler, scope *auth.Scope) http.Handler {
-	t := &streamable{surface{edge: e, handler: h, scope: scope}, replies{e}}
+	t := &streamable{endpoint{edge: e, handler: h, scope: scope}, replies{e}}
 	return t.reply.handler("GET, POST, DELETE, OPTIONS", map[string]http.HandlerFunc{
 		http.MethodPost: t.post, http.MethodGet: t.get, http.MethodDelete: t.delete})
 }
 
 type streamable struct {
-	surface
+	endpoint
 	reply replies
 }
 
@@ -31,9 +31,9 @@ func sessionID(h http.Header) string {
 	return ""
 }
 
-// current returns the existing session of the surface with an id; else nil.
+// current returns the existing session of the endpoint with an id; else nil.
 func (t *streamable) current(src source, id string) *session {
-	return t.edge.sessions.get(&t.surface, src, id)
+	return t.edge.sessions.get(&t.endpoint, src, id)
 }
 
 // post serves one message or a batch.
@@ -74,7 +74,7 @@ func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, i
 	var s *session
 	if id != "" {
 		var err error
-		if s, err = t.edge.sessions.find(&t.surface, src, id); err != nil {
+		if s, err = t.edge.sessions.find(&t.endpoint, src, id); err != nil {
 			t.reply.noSession(w, in.ID, err)
 			return
 		}
@@ -149,7 +149,7 @@ func (t *streamable) request(
 		own = &s.own
 	}
 	c.response.Begin(&e.out, w, r, statusOf(x.Version), own)
-	x.out.sender = &c.response
+	x.reply.sender = &c.response
 	if err := e.track(x); err != nil {
 		c.response.Discard()
 		if opening {
@@ -160,13 +160,13 @@ func (t *streamable) request(
 		return
 	}
 	t.serveRequest(ctx, x)
-	e.life.begin() // Stop waits until the response is written; untrack ends the count of the request
-	defer e.life.done()
+	e.life.beginRequest() // Stop waits until the response is written; untrack ends the count of the request
+	defer e.life.endRequest()
 	e.untrack(x)
 	if s != nil {
 		s.touch()
 	}
-	if opening && x.out.state.Load() != succeeded {
+	if opening && x.reply.state.Load() != succeeded {
 		s.end(ErrSessionEnded)
 		if !c.response.Streaming() {
 			w.Header().Del("Mcp-Session-Id")
@@ -240,7 +240,7 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 		t.reply.methodNotAllowed(w, "POST, OPTIONS") // only sessions have a GET stream
 		return
 	}
-	s, err := t.edge.sessions.find(&t.surface, src, id)
+	s, err := t.edge.sessions.find(&t.endpoint, src, id)
 	if err != nil {
 		t.reply.noSession(w, "", err)
 		return

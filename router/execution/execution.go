@@ -31,14 +31,14 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// Caller sends a request to a server. The errors are those of downstream.Manager.Call.
-type Caller interface {
+// ToolCaller sends a request to a server. The errors are those of downstream.Manager.Call.
+type ToolCaller interface {
 	Call(ctx context.Context, r *downstream.Request) (link.Reply, error)
 }
 
 // Options of an Executor. Only Servers is required.
 type Options struct {
-	Servers     Caller
+	Servers     ToolCaller
 	MaxParallel int             // concurrent calls of a round; 0 = the default
 	Validator   *plan.Validator // nil creates one; share it to share compiled schemas
 	Logger      *slog.Logger    // nil discards

@@ -222,7 +222,7 @@ func (s *scripted) called() string {
 // serve is a Caller without servers: it returns the value that a tool returns, or the text of the tool's failure.
 type serve func(ctx context.Context, tool string, arguments json.RawMessage, report execution.ProgressFunc) (value string, err error)
 
-// Call implements execution.Caller.
+// Call implements execution.ToolCaller.
 func (f serve) Call(ctx context.Context, r *downstream.Request) (link.Reply, error) {
 	*r.Attempts = 1
 	value, err := f(ctx, r.Tool, jsonrpc.Get(r.Params, "arguments"), func(fraction float64, message string) {

@@ -124,7 +124,7 @@ func TestPanicOfEarlyCall(t *testing.T) {
 
 // limited counts the calls under way.
 type limited struct {
-	execution.Caller
+	execution.ToolCaller
 	now, most atomic.Int64
 }
 
@@ -137,13 +137,13 @@ func (l *limited) Call(ctx context.Context, r *downstream.Request) (link.Reply, 
 	case <-time.After(20 * time.Millisecond):
 	case <-ctx.Done():
 	}
-	return l.Caller.Call(ctx, r)
+	return l.ToolCaller.Call(ctx, r)
 }
 
 // Early calls and the others share one limit. Calls that are not in the plan give their slots back.
 func TestOneLimit(t *testing.T) {
 	k := newKit(t, nil, script(tool("look", readOnly), tool("hang", readOnly)))
-	calls := &limited{Caller: k.servers}
+	calls := &limited{ToolCaller: k.servers}
 	k.Executor = execution.New(execution.Options{Servers: calls, MaxParallel: 3})
 	var steps []string
 	for i := range 12 {

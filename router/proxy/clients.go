@@ -35,16 +35,16 @@ type client struct {
 }
 
 // concerns reports whether a server is on the client's surface and currently visible to its caller.
-func (m *client) concerns(server string) bool {
-	caller, _ := m.user().Now()
-	return (m.surface.only == "" || m.surface.only == server) && caller.MaySee(server)
+func (c *client) concerns(server string) bool {
+	caller, _ := c.user().Now()
+	return (c.surface.only == "" || c.surface.only == server) && caller.MaySee(server)
 }
 
 // user returns the caller that owns the session.
-func (m *client) user() auth.Caller {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.caller
+func (c *client) user() auth.Caller {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.caller
 }
 
 // delivery is a queued notification.
@@ -56,25 +56,25 @@ type delivery struct {
 // enter records the caller and the surface of a session.
 func (p *Proxy) enter(session string, s *Surface, caller auth.Caller) {
 	p.mu.Lock()
-	m := p.clients[session]
-	if m == nil {
-		m = newClient(session, s, caller)
-		p.clients[session] = m
+	c := p.clients[session]
+	if c == nil {
+		c = newClient(session, s, caller)
+		p.clients[session] = c
 	}
 	p.mu.Unlock()
 	if !caller.Anonymous {
-		m.mu.Lock()
-		if m.caller.Anonymous {
-			m.caller = caller // the session's first key
+		c.mu.Lock()
+		if c.caller.Anonymous {
+			c.caller = caller // the session's first key
 		}
-		m.mu.Unlock()
+		c.mu.Unlock()
 	}
 }
 
 func newClient(session string, s *Surface, caller auth.Caller) *client {
-	m := &client{session: session, surface: s, caller: caller}
-	m.ctx, m.cancel = context.WithCancel(context.Background())
-	return m
+	c := &client{session: session, surface: s, caller: caller}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
 }
 
 func (p *Proxy) client(session string) *client {
@@ -91,27 +91,27 @@ func (p *Proxy) all() []*client {
 }
 
 // send queues a notification for the client.
-func (m *client) send(message []byte) {
-	if m.listener != nil {
-		m.listener.send(message)
+func (c *client) send(message []byte) {
+	if c.listener != nil {
+		c.listener.send(message)
 		return
 	}
-	m.surface.p.parts.Clients.Send(m.session, message)
+	c.surface.p.parts.Clients.Send(c.session, message)
 }
 
 // leave removes a session. Queued notifications have a short time to be sent.
 func (p *Proxy) leave(session string) {
 	p.mu.Lock()
-	m := p.clients[session]
+	c := p.clients[session]
 	delete(p.clients, session)
 	p.mu.Unlock()
-	if m == nil {
+	if c == nil {
 		return
 	}
-	timer := time.AfterFunc(drainTimeout, m.cancel)
-	m.wg.Wait()
+	timer := time.AfterFunc(drainTimeout, c.cancel)
+	c.wg.Wait()
 	timer.Stop()
-	m.cancel()
+	c.cancel()
 }
 
 // errQueueFull is returned if a server takes a client's notifications too slowly.
@@ -119,32 +119,32 @@ var errQueueFull = errors.New("too many notifications are waiting")
 
 // post queues a notification to a server behind earlier ones and does not wait. order is its position among the
 // messages of the session. failed receives errors. It reports whether send will be called.
-func (m *client) post(server string, order uint64, send func(ctx context.Context) error, failed func(error)) bool {
-	m.mu.Lock()
-	q := m.queues[server]
+func (c *client) post(server string, order uint64, send func(ctx context.Context) error, failed func(error)) bool {
+	c.mu.Lock()
+	q := c.queues[server]
 	if len(q) == maxQueued {
-		m.mu.Unlock()
+		c.mu.Unlock()
 		failed(errQueueFull)
 		return false
 	}
-	if m.queues == nil {
-		m.queues = map[string][]*delivery{}
+	if c.queues == nil {
+		c.queues = map[string][]*delivery{}
 	}
 	d := &delivery{order, make(chan struct{})}
-	m.queues[server] = append(q, d)
-	m.mu.Unlock()
-	m.wg.Go(func() {
+	c.queues[server] = append(q, d)
+	c.mu.Unlock()
+	c.wg.Go(func() {
 		if len(q) > 0 {
 			<-q[len(q)-1].done
 		}
-		err := m.surface.p.deliver(m.ctx, server, send)
-		m.mu.Lock()
-		if rest := m.queues[server][1:]; len(rest) > 0 {
-			m.queues[server] = rest
+		err := c.surface.p.deliver(c.ctx, server, send)
+		c.mu.Lock()
+		if rest := c.queues[server][1:]; len(rest) > 0 {
+			c.queues[server] = rest
 		} else {
-			delete(m.queues, server)
+			delete(c.queues, server)
 		}
-		m.mu.Unlock()
+		c.mu.Unlock()
 		close(d.done)
 		if err != nil {
 			failed(err)
@@ -164,18 +164,18 @@ func (p *Proxy) deliver(ctx context.Context, server string, send func(ctx contex
 // inOrder waits until the notifications before a message of the session have been sent to a server, for at most
 // orderTimeout. It reports false if ctx ends first.
 func (p *Proxy) inOrder(ctx context.Context, session string, order uint64, server string) bool {
-	m := p.client(session)
-	if m == nil {
+	c := p.client(session)
+	if c == nil {
 		return true
 	}
-	m.mu.Lock()
+	c.mu.Lock()
 	var last <-chan struct{}
-	for _, d := range m.queues[server] {
+	for _, d := range c.queues[server] {
 		if d.order < order {
 			last = d.done
 		}
 	}
-	m.mu.Unlock()
+	c.mu.Unlock()
 	if last == nil {
 		return true
 	}

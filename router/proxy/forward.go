@@ -26,7 +26,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
 		Modern: x.Version.AtLeast(protocol.V20260728),
 		Hooks: downstream.Hooks{
-			Gone: x.Gone, Sent: x.Sent, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
+			Gone: x.Gone, Sent: x.ReleaseWaiting, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
 			Header:   x.Header,
 			Progress: x.RelayProgress(),
 			Notify: func(m jsonrpc.Message) bool { // true = handled, even if the client does not want it
@@ -48,17 +48,17 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	case reply.Err != nil:
 		x.FailRaw(reply.Err)
 	case reply.Modern && downstream.NeedsInput(reply):
-		x.Relay(reply.Result, reply.Names) // the client answers and retries
+		x.ReplyWithNames(reply.Result, reply.Names) // the client answers and retries
 	default:
 		if tool != "" { // only results of tools have no other reader
-			x.Reuse(reply.Free)
+			x.OnWritten(reply.Free)
 		}
 		result := s.names().rewriteURIs(server, x.Message.Method, reply.Result, reply.Names)
 		if x.Version.AtLeast(protocol.V20260728) && (downstream.Member(x.Message.Method) != "" ||
 			x.Message.Method == "resources/read") {
 			result = cacheable(result)
 		}
-		x.Relay(result, reply.Names)
+		x.ReplyWithNames(result, reply.Names)
 	}
 }
 

@@ -89,14 +89,14 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 			Message: "Invalid request: " + x.Message.Method + " needs Accept: application/json, text/event-stream"})
 		return
 	}
-	m := newClient("listen "+strconv.FormatInt(s.p.anonymous.Add(1), 10), s.Surface, x.Caller)
-	m.listener = &listener{x: x}
+	c := newClient("listen "+strconv.FormatInt(s.p.anonymous.Add(1), 10), s.Surface, x.Caller)
+	c.listener = &listener{x: x}
 	s.p.mu.Lock()
-	s.p.clients[m.session] = m
+	s.p.clients[c.session] = c
 	s.p.mu.Unlock()
 	defer func() {
-		s.p.leave(m.session)
-		s.p.servers.Sessions().Leave(m.session)
+		s.p.leave(c.session)
+		s.p.servers.Sessions().Leave(c.session)
 	}()
 	filter, methods := []byte("{}"), []string{}
 	for _, of := range protocol.Announcements {
@@ -105,14 +105,14 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 			continue
 		}
 		if of == protocol.ResourceUpdates {
-			value, _ = json.Marshal(s.subscribe(ctx, x, m.session, uris)) // strings always marshal
+			value, _ = json.Marshal(s.subscribe(ctx, x, c.session, uris)) // strings always marshal
 		} else if string(value) != "true" {
 			continue
 		}
 		filter, methods = jsonrpc.Set(filter, of.Member, value), append(methods, of.Method)
 	}
-	x.Sent() // later messages need not wait for it
-	if !m.listener.acknowledge(filter, methods) {
+	x.ReleaseWaiting() // later messages need not wait for it
+	if !c.listener.acknowledge(filter, methods) {
 		s.p.opts.Fail(x, &downstream.Failure{Reason: reason.Overloaded,
 			Message: "the caller holds too many bytes; read the pending responses"})
 		return

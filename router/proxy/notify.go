@@ -24,28 +24,28 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 		return
 	}
 	if method == "notifications/progress" {
-		of, ok := s.p.relays.find(x.Session, params)
+		request, ok := s.p.requests.find(x.Session, params)
 		if !ok {
 			s.p.log.Debug("dropped progress with an unknown token", "session", edge.SessionLabel(x.Session))
 			return
 		}
-		servers, params = []string{of.server}, of.progress(params)
-		tell = func(ctx context.Context, _ string) error { return of.notify(ctx, method, params) }
+		servers, params = []string{request.server}, request.progress(params)
+		tell = func(ctx context.Context, _ string) error { return request.notify(ctx, method, params) }
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	m := s.p.client(x.Session)
+	c := s.p.client(x.Session)
 	for _, server := range servers {
 		failed := func(err error) {
 			s.p.log.Warn("cannot relay a notification", "server", server, "method", method, "error", err)
 		}
 		send := func(ctx context.Context) error { return tell(ctx, server) }
-		if m != nil {
+		if c != nil {
 			release, ok := x.Hold(len(x.Message.Raw))
 			switch {
 			case !ok:
 				failed(errQueueFull)
-			case !m.post(server, x.Order, func(ctx context.Context) error {
+			case !c.post(server, x.Order, func(ctx context.Context) error {
 				defer release()
 				edge.AwaitEarlier(ctx, x)
 				return send(ctx)
@@ -88,9 +88,9 @@ func (s *Surface) rename(server string, m jsonrpc.Message) []byte {
 
 // Deliver relays a server's notification to the clients that have not received it with a call. A session of one client
 // delivers to that client. On the router's own session, resource updates go to subscribers; all others go to all
-// clients that may see the server, or to those of one caller. If clients have sessions of their own, these others go to
-// listeners alone, which have none.
-func (p *Proxy) Deliver(m downstream.Message) {
+// clients that may see the server, or to those of one caller. With `session: per_client`, these others go only to
+// clients that listen (2026-07-28), which have no session with the server.
+func (p *Proxy) Deliver(n downstream.Notification) {
 	var to []*client
 	named := func(sessions ...string) {
 		for _, session := range sessions {
@@ -100,23 +100,23 @@ func (p *Proxy) Deliver(m downstream.Message) {
 		}
 	}
 	switch {
-	case m.Client != "":
-		named(m.Client)
-	case m.Message.Method == "notifications/resources/updated":
-		named(p.servers.Sessions().Subscribers(m.Server, jsonrpc.Text(jsonrpc.Get(m.Message.Params, "uri")))...)
-	case !p.servers.Sessions().Shared(m.Server):
+	case n.Client != "":
+		named(n.Client)
+	case n.Message.Method == "notifications/resources/updated":
+		named(p.servers.Sessions().Subscribers(n.Server, jsonrpc.Text(jsonrpc.Get(n.Message.Params, "uri")))...)
+	case !p.servers.Sessions().Shared(n.Server):
 		to = slices.DeleteFunc(p.all(), func(c *client) bool { return c.listener == nil })
 	default:
 		to = p.all()
 	}
 	renamed := map[*naming][]byte{}
 	for _, c := range to {
-		if c.session == m.Told || !c.concerns(m.Server) || m.Caller != "" && m.Caller != c.user().ID {
+		if c.session == n.DeliveredTo || !c.concerns(n.Server) || n.Caller != "" && n.Caller != c.user().ID {
 			continue
 		}
 		names := c.surface.names()
 		if renamed[names] == nil {
-			renamed[names] = c.surface.rename(m.Server, m.Message)
+			renamed[names] = c.surface.rename(n.Server, n.Message)
 		}
 		c.send(renamed[names])
 	}
@@ -133,7 +133,7 @@ func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.Ser
 // earlier notifications.
 func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.ServerRequest,
 	request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
-	params, end := p.relays.begin(session, server, q)
+	params, end := p.requests.begin(session, server, q)
 	defer end()
 	m, err := request(params)
 	if err == nil && !p.inOrder(ctx, session, math.MaxUint64, server) {
@@ -142,15 +142,15 @@ func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.
 	return edge.Answered(m, err)
 }
 
-// relays are the requests of servers that clients are answering and may report progress on. Each has a token of the
-// router's own, because servers may choose equal tokens. The zero value is ready.
-type relays struct {
+// clientRequests are the requests of servers that clients are answering and may report progress on. Each has a token of
+// the router's own, because servers may choose equal tokens. The zero value is ready.
+type clientRequests struct {
 	mu     sync.Mutex
 	last   int64
-	byOurs map[string]relay
+	byOurs map[string]clientRequest
 }
 
-type relay struct {
+type clientRequest struct {
 	session, server string
 	token           []byte // the server's own, raw
 	notify          func(ctx context.Context, method string, params []byte) error
@@ -158,7 +158,7 @@ type relay struct {
 
 // begin returns the params of a request with the router's own token, if they have a token, and a function that ends
 // it.
-func (r *relays) begin(session, server string, q downstream.ServerRequest) (_ []byte, end func()) {
+func (r *clientRequests) begin(session, server string, q downstream.ServerRequest) (_ []byte, end func()) {
 	token := jsonrpc.Get(q.Params, "_meta", "progressToken")
 	if !jsonrpc.ValidID(token) {
 		return q.Params, func() {}
@@ -166,11 +166,11 @@ func (r *relays) begin(session, server string, q downstream.ServerRequest) (_ []
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byOurs == nil {
-		r.byOurs = map[string]relay{}
+		r.byOurs = map[string]clientRequest{}
 	}
 	r.last++
 	ours := string(jsonrpc.IntID(r.last))
-	r.byOurs[ours] = relay{session, server, token, q.Notify}
+	r.byOurs[ours] = clientRequest{session, server, token, q.Notify}
 	return jsonrpc.Splice(q.Params, jsonrpc.Edit{Span: jsonrpc.At(q.Params, token), With: []byte(ours)}), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -179,15 +179,15 @@ func (r *relays) begin(session, server string, q downstream.ServerRequest) (_ []
 }
 
 // find returns the request that a client reports progress on.
-func (r *relays) find(session string, params []byte) (of relay, ok bool) {
+func (r *clientRequests) find(session string, params []byte) (found clientRequest, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of, ok = r.byOurs[string(jsonrpc.Get(params, "progressToken"))]
-	return of, ok && of.session == session
+	found, ok = r.byOurs[string(jsonrpc.Get(params, "progressToken"))]
+	return found, ok && found.session == session
 }
 
 // progress returns the params of a client's progress notification with the server's own token.
-func (of relay) progress(params []byte) []byte {
+func (r clientRequest) progress(params []byte) []byte {
 	token := jsonrpc.Get(params, "progressToken")
-	return jsonrpc.Splice(params, jsonrpc.Edit{Span: jsonrpc.At(params, token), With: of.token})
+	return jsonrpc.Splice(params, jsonrpc.Edit{Span: jsonrpc.At(params, token), With: r.token})
 }

@@ -63,7 +63,7 @@ type Proxy struct {
 	merged  mergedLists
 	names   atomic.Pointer[naming] // for the current servers
 
-	relays    relays
+	requests  clientRequests
 	anonymous atomic.Int64 // clients without a session so far
 
 	mu      sync.RWMutex
@@ -262,12 +262,12 @@ func (p *Proxy) nameServers() {
 func (p *Proxy) ServersChanged(c downstream.Changes) {
 	p.nameServers()
 	concerned := slices.Concat(c.Added, c.Removed, c.Changed)
-	p.listsChanged(func(m *client) bool { return slices.ContainsFunc(concerned, m.concerns) })
+	p.listsChanged(func(c *client) bool { return slices.ContainsFunc(concerned, c.concerns) })
 }
 
 // RightsChanged sends list_changed to the clients of these callers (IDs), whose rights have changed.
 func (p *Proxy) RightsChanged(callers []string) {
-	p.listsChanged(func(m *client) bool { return slices.Contains(callers, m.user().ID) })
+	p.listsChanged(func(c *client) bool { return slices.Contains(callers, c.user().ID) })
 }
 
 func (p *Proxy) listsChanged(concerned func(*client) bool) {

@@ -107,7 +107,7 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	if s.returns {
 		s.downstream.OnReturn = func(server string) { w.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) }
 	}
-	s.downstream.OnMessage, s.downstream.OnRequest = w.proxy.Deliver, w.proxy.Ask
+	s.downstream.OnNotification, s.downstream.OnRequest = w.proxy.Deliver, w.proxy.Ask
 	w.manager = downstream.New(s.downstream)
 	w.edge = edge.New(s.edge)
 	parts := proxy.Parts{Servers: w.manager, Clients: w.edge, Search: s.search}

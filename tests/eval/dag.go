@@ -176,7 +176,7 @@ func runGraph(ctx context.Context, t task) float64 {
 // sleeper has the latencies of tools.
 type sleeper map[string]time.Duration
 
-// Call implements execution.Caller.
+// Call implements execution.ToolCaller.
 func (s sleeper) Call(ctx context.Context, r *downstream.Request) (link.Reply, error) {
 	select {
 	case <-time.After(s[r.Tool]):

@@ -324,7 +324,7 @@ type examples struct {
 	failing string
 }
 
-// Call implements execution.Caller.
+// Call implements execution.ToolCaller.
 func (e examples) Call(_ context.Context, r *downstream.Request) (link.Reply, error) {
 	*r.Attempts = 1
 	value := example(e.tools[r.Tool])

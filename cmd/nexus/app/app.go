@@ -118,7 +118,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
 		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder)},
 		Events: downstream.Events{
-			OnMessage: a.proxy.Deliver, OnRequest: a.proxy.Ask,
+			OnNotification: a.proxy.Deliver, OnRequest: a.proxy.Ask,
 			OnReturn: func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 		},
 	})
@@ -164,7 +164,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
 			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn},
 		Logger: a.log, Tracer: a.telemetry.Tracer(),
-		Hooks: router.Hooks{Follow: a.follow, Calls: func(servers execution.Caller) execution.Caller {
+		Hooks: router.Hooks{Follow: a.follow, Calls: func(servers execution.ToolCaller) execution.ToolCaller {
 			return a.opts.Tape.Calls(servers)
 		}},
 	})

@@ -26,26 +26,26 @@ type called struct {
 	ending
 }
 
-// Caller sends requests to servers.
-type Caller interface {
+// ToolCaller sends requests to servers.
+type ToolCaller interface {
 	Call(ctx context.Context, r *downstream.Request) (link.Reply, error)
 }
 
 // Calls wraps servers to record or replay their answers.
-func (t *Tape) Calls(next Caller) Caller {
+func (t *Tape) Calls(next ToolCaller) ToolCaller {
 	if t == nil {
 		return next
 	}
-	return &calls{t, next}
+	return &tapedCalls{t, next}
 }
 
-type calls struct {
+type tapedCalls struct {
 	tape *Tape
-	next Caller
+	next ToolCaller
 }
 
-// Call implements Caller.
-func (c *calls) Call(ctx context.Context, r *downstream.Request) (reply link.Reply, err error) {
+// Call implements ToolCaller.
+func (c *tapedCalls) Call(ctx context.Context, r *downstream.Request) (reply link.Reply, err error) {
 	request := struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params,omitempty"`
@@ -136,7 +136,7 @@ const maxPages = 1000
 // SaveTools records the tools and instructions of servers. It skips servers that cannot be listed; a replay cannot
 // reach them either.
 func (t *Tape) SaveTools(
-	ctx context.Context, servers []string, instructions func(server string) string, calls Caller,
+	ctx context.Context, servers []string, instructions func(server string) string, calls ToolCaller,
 ) error {
 	for _, server := range servers {
 		list, err := listTools(ctx, server, calls)
@@ -155,7 +155,7 @@ func (t *Tape) SaveTools(
 	return nil
 }
 
-func listTools(ctx context.Context, server string, calls Caller) (list tools, err error) {
+func listTools(ctx context.Context, server string, calls ToolCaller) (list tools, err error) {
 	params := []byte("{}")
 	for range maxPages {
 		var reply link.Reply

@@ -17,8 +17,7 @@ const (
 	failure             // body is the error of a response
 )
 
-// Message is one outgoing message. The parts of a response are written in sequence, so that a large result is never
-// copied.
+// Message is one outgoing message. put and WriteMessage write a large body without copying it; Append copies it.
 type Message struct {
 	form form
 	Keep bool // not to be dropped for newer messages
@@ -26,12 +25,12 @@ type Message struct {
 	Body []byte
 
 	Payer string // id of the caller that is charged for it
-	Paid  int    // bytes charged; Settle releases them
+	Paid  int    // bytes charged; Release releases them
 	Free  func() // recycles the memory of Body once it is written; may be nil
 }
 
-// SmallMessage is the size in bytes up to which undroppable messages are charged even beyond the payer's limit.
-// Admitting a request charges as much for its response.
+// SmallMessage is the size in bytes up to which undroppable messages are charged even beyond the payer's limit. This is
+// safe because admitting a request charges as much for its response in advance.
 const SmallMessage = 1 << 10
 
 // Whole returns the message for a complete notification or request.
@@ -53,8 +52,8 @@ func RawError(id jsonrpc.ID, raw []byte) Message {
 // Size returns the approximate bytes that the message takes in memory.
 func (m Message) Size() int { return len(m.Body) + len(m.ID) + 64 }
 
-// pay charges the message to its payer once. It reports false if that exceeds the payer's limit.
-func (m *Message) pay(b *limit.Budget) bool {
+// tryCharge charges the message to its payer once. It reports false if that exceeds the payer's limit.
+func (m *Message) tryCharge(b *limit.Budget) bool {
 	size := m.Size()
 	switch {
 	case m.Paid > 0:
@@ -72,16 +71,16 @@ func (m *Message) pay(b *limit.Budget) bool {
 	return true
 }
 
-// charge charges the message to its payer regardless of the limits, unless it is charged already.
-func (m *Message) charge(b *limit.Budget) {
+// forceCharge charges the message to its payer regardless of the limits, unless it is charged already.
+func (m *Message) forceCharge(b *limit.Budget) {
 	if m.Paid == 0 {
 		m.Paid = m.Size()
 		b.Charge(m.Payer, m.Paid)
 	}
 }
 
-// Settle releases the charges of messages that are written or dropped.
-func Settle(b *limit.Budget, ms ...Message) {
+// Release releases the charges of messages that are written or dropped, and calls their Free.
+func Release(b *limit.Budget, ms ...Message) {
 	for i := 0; i < len(ms); {
 		payer, sum := ms[i].Payer, 0
 		for ; i < len(ms) && ms[i].Payer == payer; i++ {
@@ -216,7 +215,7 @@ func (b *Batch) Set(i int, m Message) {
 	if m.Paid == 0 {
 		m.Payer = b.payer
 	}
-	m.charge(b.budget)
+	m.forceCharge(b.budget)
 	b.parts[i] = m
 }
 
@@ -239,9 +238,9 @@ func (b *Batch) Done() {
 		return
 	}
 	m.Body = append(m.Body, ']')
-	m.charge(b.budget)
-	Settle(b.budget, b.parts...)
+	m.forceCharge(b.budget)
+	Release(b.budget, b.parts...)
 	if !b.sender().Send(m, true) {
-		Settle(b.budget, m)
+		Release(b.budget, m)
 	}
 }

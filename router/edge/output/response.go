@@ -113,7 +113,7 @@ func (resp *Response) send(q *requestQueue, m Message, last bool) bool {
 	}
 	q.closed = true
 	if m.Size() > SmallMessage {
-		m.charge(resp.out.Budget)
+		m.forceCharge(resp.out.Budget)
 	}
 	resp.state, resp.final = held, m
 	return true
@@ -172,7 +172,7 @@ func (resp *Response) Finish() {
 	case state == streaming:
 		<-resp.written
 	case state == held:
-		defer Settle(resp.out.Budget, final)
+		defer Release(resp.out.Budget, final)
 		if resp.accept.JSON && !(resp.preferStream && resp.accept.Named) {
 			resp.out.WriteMessage(resp.w, resp.httpStatus(final), final)
 		} else {

@@ -262,13 +262,13 @@ func (r *replay) keep(e event) {
 		return
 	}
 	e.data = Message{form: e.data.form, ID: e.data.ID, Body: jsonrpc.SingleLine(e.data.Body), Payer: r.payer}
-	for len(r.events) >= replayEvents || r.bytes+size > ReplayBytes || !e.data.pay(r.budget) {
+	for len(r.events) >= replayEvents || r.bytes+size > ReplayBytes || !e.data.tryCharge(r.budget) {
 		if len(r.events) == 0 {
 			return
 		}
 		old := pop(&r.events).data
 		r.bytes -= old.Size()
-		Settle(r.budget, old)
+		Release(r.budget, old)
 	}
 	r.bytes += size
 	r.events = append(r.events, e)
@@ -306,7 +306,7 @@ func (r *replay) clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
-		Settle(r.budget, e.data)
+		Release(r.budget, e.data)
 	}
 	r.over, r.events, r.bytes, r.streams = true, nil, 0, nil
 }

@@ -88,25 +88,26 @@ func (s *stream) putLocked(q *requestQueue, m Message, last bool) bool {
 	}
 	q.closed = last
 	prepaid := m.Paid > 0
-	for last && s.shared && !s.gone && s.bytes > 0 && (s.bytes > s.bound || !m.pay(s.budget)) {
+	for last && s.shared && !s.gone && s.bytes > 0 && (s.bytes > s.bound || !m.tryCharge(s.budget)) {
 		s.space.Wait()
 	}
 	if s.gone || s.closed {
 		if m.Paid > 0 && !prepaid {
-			Settle(s.budget, m)
+			Release(s.budget, m)
 		}
 		return false
 	}
-	for !last && (len(q.messages) >= queuedMessages || s.bytes > 0 && s.bytes+m.Size() > s.bound || !m.pay(s.budget)) {
+	for !last && (len(q.messages) >= queuedMessages || s.bytes > 0 && s.bytes+m.Size() > s.bound ||
+		!m.tryCharge(s.budget)) {
 		old, ok := q.dropOldest()
 		if !ok {
 			return false
 		}
 		s.bytes -= old.Size()
-		Settle(s.budget, old)
+		Release(s.budget, old)
 		s.budget.Drop()
 	}
-	m.charge(s.budget)
+	m.forceCharge(s.budget)
 	s.bytes += m.Size()
 	if m.Keep {
 		s.kept++
@@ -159,7 +160,7 @@ func (s *stream) abandonLocked() {
 	}
 	s.gone = true
 	for _, q := range s.order {
-		Settle(s.budget, q.messages...)
+		Release(s.budget, q.messages...)
 		q.messages, q.vacant = nil, 0
 	}
 	s.order, s.bytes = nil, 0
@@ -322,7 +323,7 @@ func (s *stream) run(w *writer, gone <-chan struct{}, to sink, heartbeat time.Du
 // write writes and settles messages, also if the sink panics.
 func (s *stream) write(to sink, ms []Message) error {
 	defer func() {
-		Settle(s.budget, ms...)
+		Release(s.budget, ms...)
 		clear(ms)
 	}()
 	return to.write(ms)

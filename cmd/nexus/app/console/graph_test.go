@@ -84,7 +84,7 @@ func ran(p plan.Plan, fails string) map[string]bool {
 // failing is the name of a tool that fails.
 type failing string
 
-// Call implements execution.Caller.
+// Call implements execution.ToolCaller.
 func (f failing) Call(_ context.Context, r *downstream.Request) (link.Reply, error) {
 	*r.Attempts = 1
 	if r.Tool == string(f) {

@@ -25,8 +25,8 @@ const (
 	reconnectTime = 2 * time.Second // wait of a query for lost servers; attempts continue in the background
 )
 
-// directory holds the tools of all servers.
-type directory struct {
+// catalogCache holds the tools of all servers.
+type catalogCache struct {
 	servers   *servers
 	options   catalog.Options
 	logger    *slog.Logger
@@ -37,8 +37,8 @@ type directory struct {
 	building sync.Mutex               // serializes builds; guards writes of snapshot
 }
 
-func newDirectory(o *Options, servers *servers) *directory {
-	d := &directory{
+func newCatalogCache(o *Options, servers *servers) *catalogCache {
+	d := &catalogCache{
 		servers: servers, options: catalog.Options{Policy: o.NameConflicts, NameLimit: o.NameLimit},
 		logger: o.Logger, validator: o.Validator,
 		refreshes: rate.NewLimiter(1, refreshBurst),
@@ -51,7 +51,7 @@ func newDirectory(o *Options, servers *servers) *directory {
 
 // Catalog returns the tools of all servers. It asks, in parallel, the servers whose tools may have changed since they
 // were listed. Servers that do not answer within the list deadline are in Missing.
-func (d *directory) Catalog(ctx context.Context) (*Catalog, error) {
+func (d *catalogCache) Catalog(ctx context.Context) (*Catalog, error) {
 	for {
 		f := d.servers.all()
 		if s := d.snapshot.Load(); s.fresh(f) {
@@ -78,7 +78,7 @@ func (f *set) list(ctx context.Context) (lists []*server.List, failed []error) {
 			continue
 		}
 		wg.Go(func() {
-			defer s.Rescue("listing its tools", func(f *link.Failure) { failed[i] = f })
+			defer s.RecoverPanic("listing its tools", func(f *link.Failure) { failed[i] = f })
 			switch l, err := s.Own.Lists.Get(ctx, "tools/list", server.ForRouter); {
 			case err == nil:
 				lists[i] = l
@@ -117,14 +117,14 @@ func (f *set) missing(lists []*server.List, failed []error) (missing []Missing) 
 
 // Reconnect retries, in parallel, the missing servers that were listed before and failed without a delay. It reports
 // whether any is back. It waits at most reconnectTime.
-func (d *directory) Reconnect(ctx context.Context, missing []Missing) (back bool) {
+func (d *catalogCache) Reconnect(ctx context.Context, missing []Missing) (back bool) {
 	var reached atomic.Bool
 	var wg sync.WaitGroup
 	for _, m := range missing {
 		quick := m.Reason == reason.Unavailable || m.Reason == reason.Disconnected
 		if s := d.servers.enabled(m.Server); s != nil && quick && m.Last != nil {
 			wg.Go(func() {
-				defer s.Rescue("connecting", nil)
+				defer s.RecoverPanic("connecting", nil)
 				ctx, cancel := context.WithTimeout(ctx, reconnectTime)
 				defer cancel()
 				if _, err := s.Own.Connect(ctx); err == nil {
@@ -159,7 +159,7 @@ func (s *snapshot) fresh(f *set) bool {
 }
 
 // build returns the catalog of the lists, or a later one built by another caller.
-func (d *directory) build(f *set, lists []*server.List, missing []Missing) *Catalog {
+func (d *catalogCache) build(f *set, lists []*server.List, missing []Missing) *Catalog {
 	d.building.Lock()
 	defer d.building.Unlock()
 	var former *Catalog
@@ -197,7 +197,7 @@ func (d *directory) build(f *set, lists []*server.List, missing []Missing) *Cata
 }
 
 // conflicts returns the conflicts in the last catalog.
-func (d *directory) conflicts() []catalog.Conflict {
+func (d *catalogCache) conflicts() []catalog.Conflict {
 	if last := d.snapshot.Load(); last != nil {
 		return last.catalog.Conflicts
 	}
@@ -206,7 +206,7 @@ func (d *directory) conflicts() []catalog.Conflict {
 
 // Displaced returns why a tool is quarantined under ConflictError: a server earlier in the configuration has a tool of
 // its name. It is nil for other tools.
-func (d *directory) Displaced(name, tool string) *link.Failure {
+func (d *catalogCache) Displaced(name, tool string) *link.Failure {
 	for _, c := range d.conflicts() {
 		if c.Tool == tool && slices.Contains(c.Servers[1:], name) {
 			return catalog.Quarantine(name, tool, "its name is also used by another server")
@@ -216,7 +216,7 @@ func (d *directory) Displaced(name, tool string) *link.Failure {
 }
 
 // Listed reports whether a server's last list had a tool.
-func (d *directory) Listed(name, client, tool string) bool {
+func (d *catalogCache) Listed(name, client, tool string) bool {
 	s := d.servers.enabled(name)
 	return s != nil && s.Connection(client).Lists.Tool(tool) != nil
 }
@@ -224,7 +224,7 @@ func (d *directory) Listed(name, client, tool string) bool {
 // Has reports whether a server has a tool that the caller may use; client selects the client's session. A tool
 // missing from the last list is looked up at its server. If the server cannot be listed, Has returns true and the
 // call itself reports the failure. The error is the cause of ctx or, for a quarantined tool, a *Failure.
-func (d *directory) Has(ctx context.Context, name, client, tool string, visible Visible) (bool, error) {
+func (d *catalogCache) Has(ctx context.Context, name, client, tool string, visible Visible) (bool, error) {
 	s := d.servers.enabled(name)
 	if s == nil || !s.Config.Tools.Allows(tool) || visible != nil && !visible(name, tool) {
 		return false, nil
@@ -251,7 +251,7 @@ func (d *directory) Has(ctx context.Context, name, client, tool string, visible 
 
 // Validate checks arguments against the tool's inputSchema. It returns nil if they are valid or the schema is
 // unknown.
-func (d *directory) Validate(ctx context.Context, name, tool string, arguments []byte) (*plan.Error, error) {
+func (d *catalogCache) Validate(ctx context.Context, name, tool string, arguments []byte) (*plan.Error, error) {
 	if known, err := d.Has(ctx, name, "", tool, nil); err != nil || !known {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (d *directory) Validate(ctx context.Context, name, tool string, arguments [
 // Find looks for an item in a server's list in the client's session. If it is missing, Find lists the server again
 // unless the list is newer than since, the time when the search began. If the server cannot be listed, Find looks in
 // its last list, so that a call reconnects.
-func (d *directory) Find(
+func (d *catalogCache) Find(
 	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
 ) (item json.RawMessage, ok bool, err error) {
 	err = d.servers.use(name, func(s *server.Server) error {
@@ -299,7 +299,7 @@ func (d *directory) Find(
 
 // Refresh lists the tools of every server again whose list is older than since. Failed servers keep their lists.
 // Beyond refreshBurst calls, and then one per second, it does nothing.
-func (d *directory) Refresh(ctx context.Context, since time.Time) {
+func (d *catalogCache) Refresh(ctx context.Context, since time.Time) {
 	if !d.refreshes.Allow() {
 		return
 	}
@@ -307,7 +307,7 @@ func (d *directory) Refresh(ctx context.Context, since time.Time) {
 	for _, s := range d.servers.all().order {
 		if !s.Config.Disabled {
 			wg.Go(func() {
-				defer s.Rescue("listing its tools", nil)
+				defer s.RecoverPanic("listing its tools", nil)
 				_, _ = s.Own.Lists.GetWith(ctx, "tools/list", since, func(*server.List) bool { return false }) // Catalog reports the error
 			})
 		}

@@ -10,15 +10,13 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
 const (
-	maxSubscriptions = 10_000   // of one client, and resources per server on its shared session
-	maxClientBytes   = 1 << 20  // of one client's subscriptions and log levels
-	maxInitialize    = 64 << 10 // bytes of initialize params that are kept whole
-	maxParents       = 64       // resources considered to contain an updated one, nearest first
+	maxSubscriptions = 10_000  // of one client, and resources per server on its shared session
+	maxClientBytes   = 1 << 20 // of one client's subscriptions and log levels
+	maxParents       = 64      // resources considered to contain an updated one, nearest first
 )
 
 // Resource is a resource of a server.
@@ -95,18 +93,9 @@ func (cs *Clients) tidy(c *client) {
 	}
 }
 
-// Enter stores the raw params of a client's initialize. Large params are reduced to the members that the protocol
-// defines, whose size the edge limits.
+// Enter stores the raw params of a client's initialize, whose size the edge limits.
 func (cs *Clients) Enter(id string, params []byte) {
 	kept := bytes.Clone(params)
-	if len(params) > maxInitialize {
-		kept = nil
-		for _, name := range [...]string{"clientInfo", "capabilities", "protocolVersion"} {
-			if value := jsonrpc.Get(params, name); value != nil {
-				kept = jsonrpc.Set(kept, name, value)
-			}
-		}
-	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.client(id)

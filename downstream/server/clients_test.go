@@ -79,21 +79,6 @@ func TestClients_BoundsBytes(t *testing.T) {
 	}
 }
 
-// Params of initialize are kept whole, or reduced to what the protocol defines.
-func TestClients_Initialize(t *testing.T) {
-	const small = `{"protocolVersion":"2025-11-25","future":9007199254740993,"capabilities":{}}`
-	for params, want := range map[string]string{
-		small: small,
-		`{"future":"` + strings.Repeat("x", maxInitialize) + `","clientInfo":{"name":"c"},"capabilities":{"x":1},"protocolVersion":"2025-11-25"}`: `{"protocolVersion":"2025-11-25","capabilities":{"x":1},"clientInfo":{"name":"c"}}`,
-	} {
-		cs := NewClients()
-		cs.Enter("c", []byte(params))
-		if got, _ := cs.Initialize("c"); string(got) != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
 // A session is restored from the record of its own client, however many others there are.
 func TestClients_ReplayIsOfOneClient(t *testing.T) {
 	cs := NewClients()

@@ -35,7 +35,6 @@ type OAuth struct {
 // oauthState is what an OAuth has given away, and what has happened.
 type oauthState struct {
 	mu      sync.Mutex
-	user    string
 	last    int
 	codes   map[string]url.Values // authorization requests
 	access  map[string]grant
@@ -50,7 +49,6 @@ type grant struct{ client, user, scope string }
 
 // ServeOAuth serves o before next.
 func ServeOAuth(o *OAuth, next http.Handler) (end func()) {
-	o.state.user = "somebody"
 	o.state.codes, o.state.access, o.state.refresh = map[string]url.Values{}, map[string]grant{}, map[string]grant{}
 	o.state.used, o.state.counts = map[string]bool{}, map[string]int{}
 	mux := http.NewServeMux()
@@ -67,13 +65,6 @@ func ServeOAuth(o *OAuth, next http.Handler) (end func()) {
 		mux.Handle(path, gate)
 	}
 	return server.Close
-}
-
-// SetUser changes who logs in.
-func (o *OAuth) SetUser(name string) {
-	o.state.mu.Lock()
-	defer o.state.mu.Unlock()
-	o.state.user = name
 }
 
 // Count returns how often something happened: a grant_type, "reuse", "register", "revoke", "authorize" or "refused".
@@ -153,7 +144,7 @@ func (o *OAuth) authorize(w http.ResponseWriter, r *http.Request) {
 	o.state.counts["authorize"]++
 	o.state.last++
 	code := fmt.Sprintf("code-%d", o.state.last)
-	q.Set("user", o.state.user)
+	q.Set("user", "somebody")
 	o.state.codes[code] = q
 	o.state.mu.Unlock()
 	answer := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {o.URL}}

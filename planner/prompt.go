@@ -97,14 +97,6 @@ func schemaOfPlan(arguments, ofSteps, ofWhole string) json.RawMessage {
 		`"more":{"type":"boolean"},"unmet":{"type":"array","items":{"type":"string"}}},` + ofWhole + `}`)
 }
 
-type object = map[string]any
-
-// toJSON encodes strings, lists and objects, which cannot fail.
-func toJSON(v any) json.RawMessage {
-	raw, _ := json.Marshal(v)
-	return raw
-}
-
 // searchQuery reads the arguments of findTools.
 func searchQuery(arguments json.RawMessage) string {
 	var a struct {

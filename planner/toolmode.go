@@ -192,3 +192,11 @@ func (p *Planner) nativeTool(name string, t plan.Tool) native {
 	}
 	return out
 }
+
+type object = map[string]any
+
+// toJSON encodes strings, lists and objects, which cannot fail.
+func toJSON(v any) json.RawMessage {
+	raw, _ := json.Marshal(v)
+	return raw
+}

@@ -6,8 +6,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
-// Tools are the tools that a request may use. There may be many, so a Planner stops iterating once no more fit the
-// prompt. Callers must not change the yielded tools.
+// Tools are the tools that a request may use. There may be many, so a Planner stops iterating over All once no more
+// fit the prompt. Callers must not change the yielded tools.
 type Tools interface {
 	// All yields the tools, server by server, in a constant order.
 	All() iter.Seq[*plan.Tool]

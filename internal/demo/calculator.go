@@ -48,7 +48,7 @@ func calculatorServer() *server.MCPServer {
 			"type": "object",
 			"properties": {
 				"expression": {"type": "string", "description": "The expression as given"},
-				"result": {"type": "number", "description": "Its value; whole, or with 15 significant digits"}
+				"result": {"type": "number", "description": "Its value: exact for sums and products of whole numbers, else with 15 significant digits"}
 			},
 			"required": ["expression", "result"],
 			"additionalProperties": false
@@ -117,7 +117,7 @@ func evaluate(source string) (string, error) {
 	if !ok || math.IsInf(result, 0) || math.IsNaN(result) {
 		return "", errors.New("a value is too large or not defined, as after a division by zero")
 	}
-	if whole := a.whole[a.root]; whole != nil {
+	if whole := a.whole[program.Node()]; whole != nil {
 		return whole.String(), nil
 	}
 	return strconv.FormatFloat(result+0, 'g', 15, 64), nil // + 0 turns -0 into 0
@@ -128,12 +128,10 @@ func evaluate(source string) (string, error) {
 type arithmetic struct {
 	refused error
 	whole   map[ast.Node]*big.Int // values beyond those of float64 are refused
-	root    ast.Node              // visited last
 }
 
 // Visit implements ast.Visitor. It visits the operands of a node before the node.
 func (a *arithmetic) Visit(node *ast.Node) {
-	defer func() { a.root = *node }()
 	switch n := (*node).(type) {
 	case *ast.IntegerNode:
 		ast.Patch(node, &ast.FloatNode{Value: float64(n.Value)})

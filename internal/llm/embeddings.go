@@ -63,8 +63,8 @@ func (e *Embeddings) embed(ctx context.Context, texts []string) ([][]float32, er
 
 // readVectors reads n vectors from a response, in the order of their indexes.
 func readVectors(raw []byte, n int) ([][]float32, error) {
-	if c, ok := readErrorObject(raw); ok {
-		return nil, c.err(http.StatusOK)
+	if o, ok := readErrorObject(raw); ok {
+		return nil, o.err(http.StatusOK)
 	}
 	var answer struct {
 		Data []struct {

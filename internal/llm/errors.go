@@ -154,17 +154,17 @@ func plainText(raw json.RawMessage) string {
 }
 
 // err converts an error object to an Error. Without a meaningful HTTP status, the code may be a status.
-func (c errorObject) err(status int) *Error {
-	e := &Error{Status: status, Message: c.Message, Code: c.Code, param: c.Param, retryAfter: -1}
-	if n, err := strconv.Atoi(c.Code); err == nil && n >= 400 && n < 600 && status < 300 {
+func (o errorObject) err(status int) *Error {
+	e := &Error{Status: status, Message: o.Message, Code: o.Code, param: o.Param, retryAfter: -1}
+	if n, err := strconv.Atoi(o.Code); err == nil && n >= 400 && n < 600 && status < 300 {
 		e.Status = n
 	}
 	switch {
 	case e.Status >= 300:
 		e.Kind = kindOf(e.Status)
-	case strings.Contains(c.Code+c.Type, "rate_limit") || c.Type == "overloaded_error":
+	case strings.Contains(o.Code+o.Type, "rate_limit") || o.Type == "overloaded_error":
 		e.Kind = RateLimited
-	case strings.Contains(c.Code+c.Type, "invalid_request") || strings.Contains(c.Code, "content_policy"):
+	case strings.Contains(o.Code+o.Type, "invalid_request") || strings.Contains(o.Code, "content_policy"):
 		e.Kind = Refused
 	default:
 		e.Kind = Server

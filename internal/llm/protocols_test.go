@@ -155,6 +155,7 @@ func TestRecordedErrors(t *testing.T) {
 			want: llm.Refused, wantStatus: 404, message: `model "nope" not found, try pulling it first`},
 		{name: "older vLLM", status: 404, raw: `{"object":"error","message":"The model ` + "`x`" + ` does not exist.","type":"NotFoundError","param":null,"code":404}`,
 			want: llm.Refused, wantStatus: 404, message: "The model `x` does not exist.", calls: 1},
+		{name: "FastAPI", status: 403, raw: `{"detail":"Forbidden"}`, want: llm.Refused, wantStatus: 403, message: "Forbidden", calls: 1},
 		{name: "llama.cpp in a stream", kind: "text/event-stream", raw: "error: {\"code\":500,\"message\":\"slot failed\",\"type\":\"server_error\"}\n\n",
 			want: llm.Server, wantStatus: 500, message: "slot failed"},
 		{name: "llama.cpp refusing in a stream", kind: "text/event-stream", raw: frames(`{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}`),

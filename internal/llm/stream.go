@@ -72,8 +72,8 @@ func readDocument(r io.Reader, p protocol, a *answer) error {
 	if len(raw) > maxText {
 		return tooLarge(maxText)
 	}
-	if c, ok := readErrorObject(raw); ok {
-		return c.err(0)
+	if o, ok := readErrorObject(raw); ok {
+		return o.err(0)
 	}
 	a.ended = true
 	return p.document(trimJSON(raw))
@@ -171,12 +171,12 @@ func firstByte(r *bufio.Reader) (byte, error) {
 // statusError reads an error response.
 func statusError(resp *http.Response) *Error {
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxWords))
-	c, ok := readErrorObject(raw)
+	o, ok := readErrorObject(raw)
 	if !ok && !strings.HasPrefix(string(trimJSON(raw)), "<") {
-		c.Message = string(raw)
+		o.Message = string(raw)
 	}
-	c.Message = cmp.Or(c.Message, http.StatusText(resp.StatusCode))
-	e := c.err(resp.StatusCode)
+	o.Message = cmp.Or(o.Message, http.StatusText(resp.StatusCode))
+	e := o.err(resp.StatusCode)
 	if resp.StatusCode < 400 {
 		e.Message = "the endpoint redirects; set base_url to its real address"
 	}
@@ -186,9 +186,9 @@ func statusError(resp *http.Response) *Error {
 
 // eventError returns the error that an event reports, nil if it reports none.
 func eventError(name string, data []byte) error {
-	if c, ok := readErrorObject(data); ok {
-		c.Message = cmp.Or(c.Message, "the endpoint reported an error in the stream")
-		return c.err(0)
+	if o, ok := readErrorObject(data); ok {
+		o.Message = cmp.Or(o.Message, "the endpoint reported an error in the stream")
+		return o.err(0)
 	}
 	if name == "error" {
 		return errorObject{Message: string(data)}.err(0)

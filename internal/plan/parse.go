@@ -62,7 +62,7 @@ func find(text []byte, taken []string) (candidate, error) {
 	d := new(jsontext.Decoder)
 	inThought := false
 	broken := 0                    // text before this offset is part of a value that is not JSON
-	budget := 16 * (1 + len(text)) // bytes that may be scanned, because broken values are scanned again
+	budget := 16 * (1 + len(text)) // bytes that may be scanResult, because broken values are scanResult again
 	for i := 0; i < len(text) && budget > 0; {
 		if text[i] == '<' {
 			if n, open := thinkTag(text[i:]); n > 0 {
@@ -117,17 +117,17 @@ func find(text []byte, taken []string) (candidate, error) {
 	return best, nil
 }
 
-// A scanned is the part of a JSON value that scan has read.
-type scanned struct {
+// scanResult describes the part of a JSON value that scan has read.
+type scanResult struct {
 	end   int  // bytes up to the value's end, or to where reading stopped
 	steps bool // it looks like a plan: a list of objects with a tool, or "steps" or "tools"
 }
 
 // scan reads the JSON value at the start of text; anything may follow. The error is errUnfinished if text ends within
 // the value and errTooDeep if the value is nested too deeply.
-func scan(d *jsontext.Decoder, text []byte) (scanned, error) {
+func scan(d *jsontext.Decoder, text []byte) (scanResult, error) {
 	d.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
-	var s scanned
+	var s scanResult
 	root := jsontext.Kind(0)
 	for {
 		token, err := d.ReadToken()

@@ -24,9 +24,8 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 	for i := 0; i < len(p.Steps); {
 		id := p.Steps[i].ID
 		earlier, value := repeated(p.Steps[i], done)
-		if earlier == nil || isNew(id) && (reads(p.Steps[i]) ||
-			earlier.Err != nil && earlier.Err.Reason == reason.Unavailable) ||
-			id != value && usedInExpressions(p.Steps, id) {
+		repeatable := reads(p.Steps[i]) || earlier != nil && earlier.Err != nil && earlier.Err.Reason == reason.Unavailable
+		if earlier == nil || isNew(id) && repeatable || id != value && usedInExpressions(p.Steps, id) {
 			i++
 			continue
 		}

@@ -58,7 +58,7 @@ var forms = sync.OnceValue(func() (out []form) {
 	add(path, `[A-Za-z]:\\\S+|~?(?:\.{1,2})?(?:/[\pL\d._*~@+-]+)+/?|[\pL\d._*-]+(?:/[\pL\d._*-]+)+`)
 	add(path, `[\pL\d_*][\pL\d_*.-]*\.[A-Za-z][A-Za-z\d]{0,4}|\.[a-z]{3,}`)
 	add(identifier, `#?[\pL\d]+(?:[-_.:][\pL\d]+)*`)
-	add(number, `#?[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:%|(?i: per ?cent)\b)?`)
+	add(number, `#?[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?`)
 	add(word, `[\pL\d]+(?:['’_-][\pL\d]+)*`)
 	return out
 })
@@ -157,9 +157,6 @@ func (t *token) normalize(now time.Time) bool {
 		coded := hasLetter.MatchString(t.text) || strings.ContainsAny(t.text, "-_:") || strings.Count(t.text, ".") > 1
 		return hasDigit.MatchString(t.text) && coded && !unitNumber.MatchString(t.text)
 	case number:
-		if share, _, inWords := strings.Cut(t.text, " "); inWords {
-			t.text, t.lower = share+"%", share+"%"
-		}
 		digits := strings.NewReplacer(",", "", "$", "", "€", "", "£", "", "%", "", "+", "", "#", "").Replace(t.text)
 		n, err := strconv.ParseFloat(digits, 64)
 		t.number, t.text = n, strings.TrimPrefix(t.text, "#")
@@ -278,6 +275,21 @@ func (r *arithmetic) peek(n int) token {
 	return token{kind: mark}
 }
 
+// share returns the number of tokens of "15%", "15 percent" or "15 per cent", 0 if none is next.
+func (r *arithmetic) share() int {
+	switch n := r.peek(0); {
+	case n.kind != number:
+		return 0
+	case strings.HasSuffix(n.text, "%"):
+		return 1
+	case r.peek(1).lower == "percent":
+		return 2
+	case r.peek(1).lower == "per" && r.peek(2).lower == "cent":
+		return 3
+	}
+	return 0
+}
+
 func (r *arithmetic) read() (token, bool) {
 	first := r.peek(0)
 	written, ok := r.command()
@@ -308,7 +320,7 @@ func (r *arithmetic) command() (string, bool) {
 	var parts []string
 	for ok {
 		n := r.peek(0)
-		if n.kind != number || strings.HasSuffix(n.lower, "%") {
+		if n.kind != number || r.share() > 0 {
 			break
 		}
 		r.operands = append(r.operands, n.number)
@@ -375,8 +387,8 @@ func (r *arithmetic) operand() (string, bool) {
 	}
 	defer func() { r.depth-- }()
 	switch {
-	case t.kind == number && strings.HasSuffix(t.text, "%"):
-		if r.at++; r.peek(0).lower != "of" {
+	case r.share() > 0:
+		if r.at += r.share(); r.peek(0).lower != "of" {
 			return "", false
 		}
 		r.at++

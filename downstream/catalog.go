@@ -38,31 +38,31 @@ type catalogCache struct {
 }
 
 func newCatalogCache(o *Options, servers *servers) *catalogCache {
-	d := &catalogCache{
+	c := &catalogCache{
 		servers: servers, options: catalog.Options{Policy: o.NameConflicts, NameLimit: o.NameLimit},
 		logger: o.Logger, validator: o.Validator,
 		refreshes: rate.NewLimiter(1, refreshBurst),
 	}
-	if d.validator == nil {
-		d.validator = plan.NewValidator()
+	if c.validator == nil {
+		c.validator = plan.NewValidator()
 	}
-	return d
+	return c
 }
 
 // Catalog returns the tools of all servers. It asks, in parallel, the servers whose tools may have changed since they
 // were listed. Servers that do not answer within the list deadline are in Missing.
-func (d *catalogCache) Catalog(ctx context.Context) (*Catalog, error) {
+func (c *catalogCache) Catalog(ctx context.Context) (*Catalog, error) {
 	for {
-		f := d.servers.all()
-		if s := d.snapshot.Load(); s.fresh(f) {
+		f := c.servers.all()
+		if s := c.snapshot.Load(); s.fresh(f) {
 			return s.catalog, nil
 		}
 		lists, failed := f.list(ctx)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if d.servers.all() == f {
-			return d.build(f, lists, f.missing(lists, failed)), nil
+		if c.servers.all() == f {
+			return c.build(f, lists, f.missing(lists, failed)), nil
 		}
 		// The configuration was replaced, which may be why a server did not answer.
 	}
@@ -117,12 +117,12 @@ func (f *set) missing(lists []*server.List, failed []error) (missing []Missing) 
 
 // Reconnect retries, in parallel, the missing servers that were listed before and failed without a delay. It reports
 // whether any is back. It waits at most reconnectTime.
-func (d *catalogCache) Reconnect(ctx context.Context, missing []Missing) (back bool) {
+func (c *catalogCache) Reconnect(ctx context.Context, missing []Missing) (back bool) {
 	var reached atomic.Bool
 	var wg sync.WaitGroup
 	for _, m := range missing {
 		quick := m.Reason == reason.Unavailable || m.Reason == reason.Disconnected
-		if s := d.servers.enabled(m.Server); s != nil && quick && m.Last != nil {
+		if s := c.servers.enabled(m.Server); s != nil && quick && m.Last != nil {
 			wg.Go(func() {
 				defer s.RecoverPanic("connecting", nil)
 				ctx, cancel := context.WithTimeout(ctx, reconnectTime)
@@ -159,12 +159,12 @@ func (s *snapshot) fresh(f *set) bool {
 }
 
 // build returns the catalog of the lists, or a later one built by another caller.
-func (d *catalogCache) build(f *set, lists []*server.List, missing []Missing) *Catalog {
-	d.building.Lock()
-	defer d.building.Unlock()
+func (c *catalogCache) build(f *set, lists []*server.List, missing []Missing) *Catalog {
+	c.building.Lock()
+	defer c.building.Unlock()
 	var former *Catalog
 	var conflicts []catalog.Conflict
-	if s := d.snapshot.Load(); s != nil {
+	if s := c.snapshot.Load(); s != nil {
 		former, conflicts = s.catalog, s.catalog.Conflicts
 		for i, l := range lists {
 			if s.set != f {
@@ -182,23 +182,23 @@ func (d *catalogCache) build(f *set, lists []*server.List, missing []Missing) *C
 			sources[i].List, sources[i].Instructions = l.Tools, l.Instructions
 		}
 	}
-	c := catalog.Build(former, d.options, sources, missing)
-	d.snapshot.Store(&snapshot{c, f, lists})
-	for _, conflict := range c.Conflicts {
+	built := catalog.Build(former, c.options, sources, missing)
+	c.snapshot.Store(&snapshot{built, f, lists})
+	for _, conflict := range built.Conflicts {
 		same := func(old catalog.Conflict) bool {
 			return old.Tool == conflict.Tool && slices.Equal(old.Servers, conflict.Servers)
 		}
 		if !slices.ContainsFunc(conflicts, same) {
-			d.logger.Warn("tool quarantined", "tool", conflict.Tool,
+			c.logger.Warn("tool quarantined", "tool", conflict.Tool,
 				"server", conflict.Servers[len(conflict.Servers)-1], "error", conflict.Error())
 		}
 	}
-	return c
+	return built
 }
 
 // conflicts returns the conflicts in the last catalog.
-func (d *catalogCache) conflicts() []catalog.Conflict {
-	if last := d.snapshot.Load(); last != nil {
+func (c *catalogCache) conflicts() []catalog.Conflict {
+	if last := c.snapshot.Load(); last != nil {
 		return last.catalog.Conflicts
 	}
 	return nil
@@ -206,9 +206,9 @@ func (d *catalogCache) conflicts() []catalog.Conflict {
 
 // Displaced returns why a tool is quarantined under ConflictError: a server earlier in the configuration has a tool of
 // its name. It is nil for other tools.
-func (d *catalogCache) Displaced(name, tool string) *link.Failure {
-	for _, c := range d.conflicts() {
-		if c.Tool == tool && slices.Contains(c.Servers[1:], name) {
+func (c *catalogCache) Displaced(name, tool string) *link.Failure {
+	for _, conflict := range c.conflicts() {
+		if conflict.Tool == tool && slices.Contains(conflict.Servers[1:], name) {
 			return catalog.Quarantine(name, tool, "its name is also used by another server")
 		}
 	}
@@ -216,16 +216,16 @@ func (d *catalogCache) Displaced(name, tool string) *link.Failure {
 }
 
 // Listed reports whether a server's last list had a tool.
-func (d *catalogCache) Listed(name, client, tool string) bool {
-	s := d.servers.enabled(name)
+func (c *catalogCache) Listed(name, client, tool string) bool {
+	s := c.servers.enabled(name)
 	return s != nil && s.Connection(client).Lists.Tool(tool) != nil
 }
 
 // Has reports whether a server has a tool that the caller may use; client selects the client's session. A tool
 // missing from the last list is looked up at its server. If the server cannot be listed, Has returns true and the
 // call itself reports the failure. The error is the cause of ctx or, for a quarantined tool, a *Failure.
-func (d *catalogCache) Has(ctx context.Context, name, client, tool string, visible Visible) (bool, error) {
-	s := d.servers.enabled(name)
+func (c *catalogCache) Has(ctx context.Context, name, client, tool string, visible Visible) (bool, error) {
+	s := c.servers.enabled(name)
 	if s == nil || !s.Config.Tools.Allows(tool) || visible != nil && !visible(name, tool) {
 		return false, nil
 	}
@@ -251,11 +251,11 @@ func (d *catalogCache) Has(ctx context.Context, name, client, tool string, visib
 
 // Validate checks arguments against the tool's inputSchema. It returns nil if they are valid or the schema is
 // unknown.
-func (d *catalogCache) Validate(ctx context.Context, name, tool string, arguments []byte) (*plan.Error, error) {
-	if known, err := d.Has(ctx, name, "", tool, nil); err != nil || !known {
+func (c *catalogCache) Validate(ctx context.Context, name, tool string, arguments []byte) (*plan.Error, error) {
+	if known, err := c.Has(ctx, name, "", tool, nil); err != nil || !known {
 		return nil, err
 	}
-	s := d.servers.named(name)
+	s := c.servers.named(name)
 	if s == nil {
 		return nil, nil
 	}
@@ -267,16 +267,16 @@ func (d *catalogCache) Validate(ctx context.Context, name, tool string, argument
 	if t == nil {
 		return nil, nil
 	}
-	return d.validator.Validate(t.InputSchema, arguments), nil
+	return c.validator.Validate(t.InputSchema, arguments), nil
 }
 
 // Find looks for an item in a server's list in the client's session. If it is missing, Find lists the server again
 // unless the list is newer than since, the time when the search began. If the server cannot be listed, Find looks in
 // its last list, so that a call reconnects.
-func (d *catalogCache) Find(
+func (c *catalogCache) Find(
 	ctx context.Context, name, client, method string, since time.Time, match func(item json.RawMessage) bool,
 ) (item json.RawMessage, ok bool, err error) {
-	err = d.servers.use(name, func(s *server.Server) error {
+	err = c.servers.use(name, func(s *server.Server) error {
 		lists := s.Connection(client).Lists
 		has := func(l *server.List) bool {
 			i := slices.IndexFunc(l.Items, match)
@@ -299,12 +299,12 @@ func (d *catalogCache) Find(
 
 // Refresh lists the tools of every server again whose list is older than since. Failed servers keep their lists.
 // Beyond refreshBurst calls, and then one per second, it does nothing.
-func (d *catalogCache) Refresh(ctx context.Context, since time.Time) {
-	if !d.refreshes.Allow() {
+func (c *catalogCache) Refresh(ctx context.Context, since time.Time) {
+	if !c.refreshes.Allow() {
 		return
 	}
 	var wg sync.WaitGroup
-	for _, s := range d.servers.all().order {
+	for _, s := range c.servers.all().order {
 		if !s.Config.Disabled {
 			wg.Go(func() {
 				defer s.RecoverPanic("listing its tools", nil)

@@ -165,8 +165,8 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 	if in.Ask == nil {
 		return nil, refused
 	}
-	result, rpcErr := in.Ask(ctx, ServerRequest{Method: method, Params: params, Input: true,
-		Notify: in.connection().Notify})
+	request := ServerRequest{Method: method, Params: params, Input: true, Notify: in.connection().Notify}
+	result, rpcErr := in.Ask(ctx, request)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

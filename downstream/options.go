@@ -106,7 +106,7 @@ type Access struct {
 
 // Events are callbacks for events outside of calls. Each may be nil.
 type Events struct {
-	OnNotification func(Notification)  // a notification
+	OnNotification func(Notification)  // see Notification
 	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.

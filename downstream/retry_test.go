@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/breaker"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -75,6 +76,16 @@ func TestRetryAfterStatus(t *testing.T) {
 		if n := calls.Load(); failureOf(err).Reason != tc.read || n != tc.reads {
 			t.Errorf("%d to a read: got %v after %d calls, want %s after %d", tc.status, err, n, tc.read, tc.reads)
 		}
+	}
+	// A request that a server refuses is no failure of the server, however often.
+	m, _, _ := faulty(t, newServer(tool("pay")), "tools/call", answer(400, "bad request"))
+	for range 20 {
+		if _, err := m.Call(t.Context(), request("a", "pay")); failureOf(err).Reason != reason.Protocol {
+			t.Fatalf("400: got %v, want a protocol failure", err)
+		}
+	}
+	if got := m.Status()["a"].Breaker; got != breaker.Closed {
+		t.Errorf("after refused requests: got breaker %s, want it closed", got)
 	}
 	// A handshake that fails is no call that was made.
 	m, calls, _ := faulty(t, newServer(), "initialize", answer(500, ""))

@@ -72,7 +72,7 @@ func zombieOfAnother(pid int) bool {
 	return fields[0] == "Z" && fields[1] != strconv.Itoa(os.Getpid())
 }
 
-// Stop leaves neither the child nor what it has started, whatever they do, and takes its time for none.
+// Stop leaves neither the child nor its process group, where their ids are known, and does not wait for any.
 func TestStopLeavesNoProcess(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode    string

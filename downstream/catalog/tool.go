@@ -80,8 +80,9 @@ type List struct {
 func Read(
 	server string, items []json.RawMessage, trust bool, keep func(tool string) bool, report func(tool string, fault error),
 ) *List {
-	l := &List{Tools: make([]Tool, 0, len(items)), byName: make(map[string]int, len(items)),
-		Quarantined: map[string]string{}}
+	l := &List{
+		Tools: make([]Tool, 0, len(items)), byName: make(map[string]int, len(items)), Quarantined: map[string]string{},
+	}
 	if items != nil {
 		l.Items = []json.RawMessage{}
 	}

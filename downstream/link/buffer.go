@@ -73,7 +73,7 @@ func readAll(r io.Reader, most int, room room) ([]byte, error) {
 	}
 }
 
-// spares holds the memory of large messages until the second garbage collection after its last use: a *sync.Pool by
+// spares holds memory of spareSize to maxSpareSize bytes until the second garbage collection after its last use: a *sync.Pool by
 // capacity.
 var spares sync.Map
 
@@ -85,7 +85,7 @@ func sizeFor(n int) int {
 
 // allocate returns n bytes with arbitrary content.
 func allocate(n int) []byte {
-	if n < spareSize {
+	if n < spareSize || n > maxSpareSize {
 		return make([]byte, n)
 	}
 	size := sizeFor(n)

@@ -387,6 +387,9 @@ func TestHandshake(t *testing.T) {
 				if took := time.Since(began); f.Reason != reason.Protocol || took > 5*time.Second {
 					t.Errorf("got %+v after %v, want a protocol failure within 5 s", f, took)
 				}
+				if strings.HasPrefix(name, "refused") && !strings.Contains(f.Message, "not you") {
+					t.Errorf("got %q, want the server's reason in it", f.Message)
+				}
 			})
 		})
 	}

@@ -169,12 +169,12 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 	if c.call.Method == "initialize" {
 		t.session = resp.Header.Get("Mcp-Session-Id")
 	}
-	answer := &responseBody{ReadCloser: resp.Body, cancel: d.cancel}
+	body := &responseBody{ReadCloser: resp.Body, cancel: d.cancel}
 	kind := mediaType(resp.Header)
 	if resp.StatusCode == http.StatusOK && kind == "text/event-stream" {
-		return t.events(d, answer, c)
+		return t.events(d, body, c)
 	}
-	defer answer.Close()
+	defer body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return t.refused(ctx, resp, c, header)
 	}
@@ -405,55 +405,55 @@ type responseBody struct {
 	ended  bool // it was read to the end
 }
 
-func (a *responseBody) Read(p []byte) (int, error) {
-	n, err := a.ReadCloser.Read(p)
-	a.ended = a.ended || err != nil
+func (b *responseBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || err != nil
 	return n, err
 }
 
 // Close returns the connection to the pool if the body was read to its end, else closes it.
-func (a *responseBody) Close() error {
-	defer a.cancel()
-	return a.ReadCloser.Close()
+func (b *responseBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
 }
 
 // linger closes a response whose message has arrived. Most servers end their stream shortly after that. Waiting for
 // it keeps the connection reusable.
-func (t *httpTransport) linger(a *responseBody) {
-	if a.ended || t.lingers.Load() >= maxLingering {
-		a.Close()
+func (t *httpTransport) linger(b *responseBody) {
+	if b.ended || t.lingers.Load() >= maxLingering {
+		b.Close()
 		return
 	}
 	t.lingers.Add(1)
 	if !t.s.spawn(func() {
 		defer t.lingers.Add(-1)
-		defer a.Close()
-		defer context.AfterFunc(t.s.ctx, a.cancel)()
-		defer time.AfterFunc(lingerTime, a.cancel).Stop()
-		_, _ = io.Copy(io.Discard, io.LimitReader(a, maxErrorBody))
+		defer b.Close()
+		defer context.AfterFunc(t.s.ctx, b.cancel)()
+		defer time.AfterFunc(lingerTime, b.cancel).Stop()
+		_, _ = io.Copy(io.Discard, io.LimitReader(b, maxErrorBody))
 	}) {
 		t.lingers.Add(-1)
-		a.Close()
+		b.Close()
 	}
 }
 
 // events reads a stream up to the response to c and closes it. A stream that ends early is resumed if the server
 // numbers its events (MCP 2025-11-25, resumability).
-func (t *httpTransport) events(ctx context.Context, a *responseBody, c *pending) (jsonrpc.Message, error) {
+func (t *httpTransport) events(ctx context.Context, b *responseBody, c *pending) (jsonrpc.Message, error) {
 	if c.call.Streams != nil {
 		c.call.Streams()
 	}
 	last := ""
 	for resumed := 0; ; resumed++ {
-		m, retry, err := t.readEvents(a, c, &last)
+		m, retry, err := t.readEvents(b, c, &last)
 		if err == nil {
-			t.linger(a)
+			t.linger(b)
 			return m, nil
 		}
-		a.ReadCloser.Close()
+		b.ReadCloser.Close()
 		final := last == "" || c.call.listens || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes
-		if final || !t.resume(ctx, a, last, retry) {
-			a.cancel()
+		if final || !t.resume(ctx, b, last, retry) {
+			b.cancel()
 			return jsonrpc.Message{}, t.s.readFailure(err, t.s.opts.MaxMessage)
 		}
 	}
@@ -482,7 +482,7 @@ func (t *httpTransport) readEvents(body io.Reader, c *pending, last *string) (js
 }
 
 // resume waits for the server's retry time and requests the rest of a stream. It reports whether there is one.
-func (t *httpTransport) resume(ctx context.Context, a *responseBody, last string, retry time.Duration) bool {
+func (t *httpTransport) resume(ctx context.Context, b *responseBody, last string, retry time.Duration) bool {
 	select {
 	case <-time.After(min(max(retry, streamWait/10), streamWaits)):
 	case <-ctx.Done():
@@ -498,7 +498,7 @@ func (t *httpTransport) resume(ctx context.Context, a *responseBody, last string
 		resp.Body.Close()
 		return false
 	}
-	a.ReadCloser, a.ended = resp.Body, false
+	b.ReadCloser, b.ended = resp.Body, false
 	return true
 }
 

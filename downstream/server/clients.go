@@ -95,11 +95,10 @@ func (cs *Clients) tidy(c *client) {
 
 // Enter stores the raw params of a client's initialize, whose size the edge limits.
 func (cs *Clients) Enter(id string, params []byte) {
-	kept := bytes.Clone(params)
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.client(id)
-	c.initialize, c.left = kept, false
+	c.initialize, c.left = bytes.Clone(params), false
 }
 
 // SetInitialized records that a client has sent notifications/initialized.

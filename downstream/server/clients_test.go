@@ -35,6 +35,11 @@ func TestClients_ForgetLeavesNothing(t *testing.T) {
 			undo()
 		}
 	}
+	passing := Resource{"server 0", "x:0"} // of a client without a session, which never leaves
+	if _, err := cs.Subscribe(passing, "passing", []byte(`{"uri":"x"}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	cs.Unsubscribe(passing, "passing", false)
 	for i := range 10 {
 		id := fmt.Sprint("client ", i)
 		if subscribed, _ := cs.Leave(id); len(subscribed) != 15 {

@@ -207,8 +207,9 @@ func (c *Connection) replace(old *link.Session, a *attempt) {
 }
 
 // establish opens and restores a session. It updates the health before the waiting requests continue.
-func (c *Connection) establish(ctx context.Context, old *link.Session, number int64) (session *link.Session,
-	err error) {
+func (c *Connection) establish(
+	ctx context.Context, old *link.Session, number int64,
+) (session *link.Session, err error) {
 	s := c.server
 	defer s.RecoverPanic("connecting", func(f *link.Failure) {
 		if session != nil {

@@ -105,8 +105,8 @@ func (m *monitor) watch(ctx context.Context, session *link.Session) {
 		if err == nil {
 			m.on(health.Pinged, nil)
 		} else {
-			m.server.opts.Logger.Warn("Health check failed for "+m.server.Config.Name+": "+err.Error(), "server",
-				m.server.Config.Name)
+			name := m.server.Config.Name
+			m.server.opts.Logger.Warn("Health check failed for "+name+": "+err.Error(), "server", name)
 			m.failed(err)
 			m.on(health.Silent, nil)
 			if session.InFlight() == 0 {

@@ -43,8 +43,8 @@ type ServerRequest struct {
 // cancellation.
 type Asker func(ctx context.Context, q ServerRequest) (result, err []byte)
 
-// CallHooks holds what the handler needs to answer for a call. It is the HandlerData of link.Call, which the link
-// returns with each message that may belong to the call.
+// CallHooks connects the handler with a call: whom to ask and notify, and how to pause it. It is the HandlerData of
+// link.Call, which the link returns with each message that may belong to the call.
 type CallHooks struct {
 	Client string                     // the client session
 	Ask    Asker                      // may be nil

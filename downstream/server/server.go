@@ -56,7 +56,7 @@ type Options struct {
 	Embedded     map[string]DialFunc // servers in this process, by name
 	Tokens       oauth.Store         // OAuth tokens
 
-	OnNotification func(Notification)  // a notification that belongs to no call
+	OnNotification func(Notification)  // see Notification
 	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.

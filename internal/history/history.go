@@ -134,10 +134,10 @@ type pendingEntry struct {
 }
 
 // encode encodes a query and its detail. A detail that cannot be encoded is left out.
-func (r *pendingEntry) encode() {
-	r.summary, _ = json.Marshal(r.entry) // never fails: texts, numbers and times
-	if r.detail != nil {
-		r.detailed, _ = json.Marshal(r.detail)
+func (p *pendingEntry) encode() {
+	p.summary, _ = json.Marshal(p.entry) // never fails: texts, numbers and times
+	if p.detail != nil {
+		p.detailed, _ = json.Marshal(p.detail)
 	}
 }
 
@@ -179,20 +179,20 @@ func (l *Log) Add(e Entry, detail any, size int) {
 	}
 }
 
-func (q *queue) add(r pendingEntry) {
+func (q *queue) add(p pendingEntry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	count, most, bytes := &q.queries, maxQueries, maxQueuedBytes
-	if r.entry.Kind == KindCall {
+	if p.entry.Kind == KindCall {
 		count, most, bytes = &q.calls, maxCalls, maxQueuedBytes/2
 	}
-	if *count >= most || q.bytes+r.size > bytes {
+	if *count >= most || q.bytes+p.size > bytes {
 		q.dropped++
 		return
 	}
 	*count++
-	q.bytes += r.size
-	q.waiting = append(q.waiting, r)
+	q.bytes += p.size
+	q.waiting = append(q.waiting, p)
 	select {
 	case q.filled <- struct{}{}:
 	default:
@@ -308,13 +308,13 @@ func (l *Log) write(batch []pendingEntry) {
 	kept := make([]stored, len(batch))
 	var queries []pendingEntry
 	for i := range batch {
-		r := &batch[i]
-		r.entry.ID = next + uint64(i)
-		kept[i] = stored{Entry: r.entry, bytes: r.size}
-		if r.entry.Kind != KindCall {
-			r.encode()
-			kept[i].bytes = len(r.summary) + len(r.detailed)
-			queries = append(queries, *r)
+		p := &batch[i]
+		p.entry.ID = next + uint64(i)
+		kept[i] = stored{Entry: p.entry, bytes: p.size}
+		if p.entry.Kind != KindCall {
+			p.encode()
+			kept[i].bytes = len(p.summary) + len(p.detailed)
+			queries = append(queries, *p)
 		}
 	}
 	var err error
@@ -348,9 +348,9 @@ func newMemoryStore() *memoryStore { return &memoryStore{details: map[uint64][]b
 func (m *memoryStore) write(queries []pendingEntry, gone []uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range queries {
-		if r.detailed != nil {
-			m.details[r.entry.ID] = r.detailed
+	for _, p := range queries {
+		if p.detailed != nil {
+			m.details[p.entry.ID] = p.detailed
 		}
 	}
 	for _, id := range gone {

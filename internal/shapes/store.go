@@ -97,9 +97,11 @@ type lesson struct {
 // Open returns a Store with a file in a folder; without a folder nothing outlives the process. An unreadable file is
 // logged and counts as empty.
 func Open(folder string, logger *slog.Logger) *Store {
-	s := &Store{folder: folder, log: logger, queue: make(chan lesson, maxQueue), dirty: make(chan struct{}, 1),
-		closing: make(chan struct{}),
-		known:   map[key]*entry{}}
+	s := &Store{
+		folder: folder, log: logger,
+		queue: make(chan lesson, maxQueue), dirty: make(chan struct{}, 1), closing: make(chan struct{}),
+		known: map[key]*entry{},
+	}
 	doc, err := s.read()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		logger.Warn("what was learned of results cannot be read and is learned anew", "file", s.path(), "error", err)

@@ -38,9 +38,8 @@ func (t *Telemetry) startMetrics(cfg Config, about *resource.Resource) error {
 	}
 	t.registry = prometheus.NewRegistry()
 	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	info := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: targetInfo, Help: "The service.",
-		ConstLabels: labelsOf(about)},
-		func() float64 { return 1 })
+	opts := prometheus.GaugeOpts{Name: targetInfo, Help: "The service.", ConstLabels: labelsOf(about)}
+	info := prometheus.NewGaugeFunc(opts, func() float64 { return 1 })
 	if err := t.registry.Register(info); err != nil {
 		return err
 	}

@@ -406,7 +406,7 @@ func TestCloseEarly(t *testing.T) {
 	}
 }
 
-// What is not for plain HTTP/1.1 without a proxy, or too long, or not valid, is left to net/http.
+// What is not for plain HTTP/1.1 without a proxy, or not valid, is left to net/http.
 func TestLeftToNetHTTP(t *testing.T) {
 	t.Run("TLS and HTTP/2", func(t *testing.T) {
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
@@ -438,8 +438,15 @@ func TestLeftToNetHTTP(t *testing.T) {
 		req.Body, req.GetBody, req.ContentLength = io.NopCloser(bytes.NewBufferString("{}")), nil, -1
 		wantRead(t, c, req, "200 {}")
 	})
-	t.Run("URLs that are none", func(t *testing.T) {
+	t.Run("headers and URLs that are none", func(t *testing.T) {
 		c := newClient(t, nil)
+		for _, header := range []http.Header{{"A": {"b", "c\r\nD: e"}}, {"A\nB": {"c"}}, {"A": {"\x00"}}} {
+			req := request(t.Context(), http.MethodPost, "http://127.0.0.1:1", "{}")
+			req.Header = header
+			if _, err := c.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "invalid header") {
+				t.Errorf("%v: got %v, want that the header is invalid", header, err)
+			}
+		}
 		for _, address := range []string{"ftp://127.0.0.1", "http:///mcp", ""} {
 			if _, err := c.RoundTrip(request(t.Context(), http.MethodPost, address, "{}")); err == nil {
 				t.Errorf("%q: got no error", address)

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	firstRetry   = time.Second // first pause between attempts; pauses double
+	firstRetry   = time.Second // first pause between attempts; each later one half as long again
 	longestRetry = 30 * time.Second
 	maxReply     = 64 << 10 // bytes read of a response
 )

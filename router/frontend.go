@@ -40,12 +40,12 @@ type Frontend struct {
 
 // NewFrontend returns a Frontend. The error names the invalid option.
 func NewFrontend(opts FrontendOptions) (*Frontend, error) {
-	p := &Frontend{
+	f := &Frontend{
 		router: opts.Router, opts: opts, parameters: parameters{},
 		exposed:     lru.New[string, []string](maxExposed, maxExposedBytes),
 		sessionless: lru.New[string, []string](maxSessionless, maxExposedBytes),
 	}
-	p.mcp = server.NewMCPServer(Name, opts.Router.opts.Version, server.WithToolCapabilities(p.offers(ToolSearchTools)),
+	f.mcp = server.NewMCPServer(Name, opts.Router.opts.Version, server.WithToolCapabilities(f.offers(ToolSearchTools)),
 		server.WithInstructions(instructions(opts.Tools.Tools)))
 	for _, name := range opts.Tools.Tools {
 		if _, known := presentations[name]; !known {
@@ -54,15 +54,15 @@ func NewFrontend(opts FrontendOptions) (*Frontend, error) {
 	}
 	for name := range presentations {
 		tool := define(name)
-		p.parameters.add(name, tool.RawInputSchema)
+		f.parameters.add(name, tool.RawInputSchema)
 		if name == ToolSearchTools {
-			p.searchTool = []byte(encode(tool, ""))
+			f.searchTool = []byte(encode(tool, ""))
 		}
-		if p.offers(name) {
-			p.mcp.AddTool(tool, nil) // mcp-go lists the tools, and Serve calls them
+		if f.offers(name) {
+			f.mcp.AddTool(tool, nil) // mcp-go lists the tools, and Serve calls them
 		}
 	}
-	return p, nil
+	return f, nil
 }
 
 // Serve implements edge.Handler.

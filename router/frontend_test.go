@@ -237,6 +237,11 @@ func TestOfferedTools(t *testing.T) {
 	if got := k.call("health_check", `{}`); !got.IsError || got.text() != "Unknown tool: health_check" {
 		t.Errorf("got %q, want that it is unknown", got.text())
 	}
+	listing := newFrontendKit(t, nil, router.FrontendOptions{Tools: router.ToolsConfig{Tools: []string{router.ToolListTools, router.ToolRun}}})
+	const want = `find them with list_available_tools and call each with run, or by its server__tool name."`
+	if got := listing.session().ask(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`); !strings.Contains(got[0], want) {
+		t.Errorf("initialize: got %s, want %s in it", got[0], want)
+	}
 }
 
 // twoServers adds a server that cannot be reached.

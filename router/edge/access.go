@@ -195,39 +195,6 @@ func (p *policy) oauth() *auth.OAuthConfig {
 	return p.keys.OAuth()
 }
 
-// checkOrigin refuses requests with a foreign Host or Origin, answers preflights and sets CORS headers. methods are
-// the methods of the endpoint. It reports whether to go on.
-func (a replies) checkOrigin(w http.ResponseWriter, r *http.Request, methods string) bool {
-	p := a.edge.access
-	sent := r.Header["Origin"]
-	refusal := p.checkHost(r.Host)
-	if refusal == "" && (len(sent) > 1 || len(sent) == 1 && !p.allows(sent[0], r.Host)) {
-		refusal = "the Origin is not allowed"
-	}
-	if refusal != "" {
-		a.edge.refusals.forbidden.Add(1)
-		a.invalidRequest(w, http.StatusForbidden, "", "Forbidden: "+refusal)
-		return false
-	}
-	h := w.Header()
-	if len(sent) > 0 {
-		h.Set("Access-Control-Allow-Origin", sent[0])
-		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate")
-	}
-	if r.Method != http.MethodOptions {
-		return true
-	}
-	h.Set("Allow", methods)
-	if r.Header.Get("Access-Control-Request-Method") != "" {
-		h.Set("Access-Control-Allow-Methods", methods)
-		h.Set("Access-Control-Allow-Headers", p.allowedHeaders(r.Header))
-		h.Set("Access-Control-Max-Age", "86400")
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return false
-}
-
 // checkHost returns why a Host header is refused, or "". A page whose domain resolves to the router's address (DNS
 // rebinding) sends its own domain. With API keys every name is accepted, because such a page has no key.
 func (p *policy) checkHost(host string) (refusal string) {

@@ -255,7 +255,7 @@ func TestPreflight(t *testing.T) {
 		for k, want := range map[string]string{
 			"Access-Control-Allow-Origin": "http://localhost:6274", "Access-Control-Allow-Methods": methods, "Vary": "Origin",
 		} {
-			equal(t, path, resp.Header.Get(k), want)
+			equal(t, path+" "+k, resp.Header.Get(k), want)
 		}
 		allowed := resp.Header.Get("Access-Control-Allow-Headers")
 		for _, name := range []string{"content-type", "authorization", "x-api-key", "mcp-session-id", "mcp-protocol-version",
@@ -578,7 +578,7 @@ func TestInitializedWithoutKey(t *testing.T) {
 	w.post(call("1", "echo", "{}"), header{"Mcp-Session-Id": s["Mcp-Session-Id"], "X-API-Key": "key-ann"})
 	w.post(initialized, s) // again
 	w.post(call("2", "echo", "{}"), header{"Mcp-Session-Id": s["Mcp-Session-Id"], "X-API-Key": "key-ann"})
-	equal(t, "answer", fmt.Sprint(w.srv.all()), "[initialize:2025-06-18 notifications/initialized tools/call:echo tools/"+
+	equal(t, "served", fmt.Sprint(w.srv.all()), "[initialize:2025-06-18 notifications/initialized tools/call:echo tools/"+
 		"call:echo]")
 }
 
@@ -596,7 +596,7 @@ func TestUnauthenticatedOnSSE(t *testing.T) {
 	}
 	c.post(call("1", "hold", "{}"), ann)
 	mcptest.Eventually(t, "the call is served", func() bool { return len(w.srv.all()) == 3 })
-	equal(t, "answer", fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:"+
+	equal(t, "served", fmt.Sprint(w.srv.all()), "[initialize:2024-11-05 notifications/initialized tools/call:"+
 		"hold]")
 	for _, body := range []string{request("1", "ping", ""), request("1", "tools/call", `"api_key":"key-eve"`)} {
 		c.want(body, body, nil, 400)

@@ -48,7 +48,7 @@ func (ep *endpoint) splitBatch(
 		case v == keyWrong && it.in.IsRequest():
 			it.respond(wrongKey(ep.edge, &it.in.Message, ""))
 		case v == unauthenticated && it.in.IsRequest():
-			it.respond(ep.unauthenticated(&it.in))
+			it.respond(ep.unauthenticated(&it.in, "")) // a batch has no initialize
 		case v == unauthenticated:
 			it.skip = true
 		case v != admitted:

@@ -132,7 +132,7 @@ func TestBatchIsServedInPart(t *testing.T) {
 	})
 	w.post(cancelOf("199", "null"), h)
 	w.post(call(`"x"`, "echo", "{}"), h)
-	equal(t, "answer", len(w.srv.log()), width+1)
+	equal(t, "served", len(w.srv.log()), width+1)
 	close(w.srv.release)
 	got := <-answer
 	if n := strings.Count(got, `"held":true`); n != 199 || strings.Contains(got, `"id":199,`) {

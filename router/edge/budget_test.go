@@ -217,7 +217,7 @@ func TestMemoryShort(t *testing.T) {
 		`"reason":"overloaded","retryable":true`) {
 		t.Errorf("got %d %v %s, want 429 with Retry-After and overloaded", status, got, body)
 	}
-	equal(t, "answer", w.edge.Refused(), 1)
+	equal(t, "refused", w.edge.Refused(), 1)
 	if len(w.srv.log()) != 0 {
 		t.Errorf("the handler got %v, want nothing", w.srv.log())
 	}

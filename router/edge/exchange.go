@@ -141,7 +141,7 @@ func (x *Exchange) abort(cause error) { x.cancel(cause) }
 // size returns the bytes charged for the exchange itself.
 func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage }
 
-// replyPath is the way of an exchange back to its client.
+// replyPath is how an exchange responds to its client.
 type replyPath struct {
 	sender   output.Sender   // nil for notifications
 	mrtr     *mrtr           // sender as an mrtr; nil if the client accepts no requests, and before 2026-07-28
@@ -217,8 +217,8 @@ func (x *Exchange) Reserve(n int) bool {
 	}
 }
 
-// OnWritten has free called once the result is written and its memory is unused, but not if the result is kept for
-// replay. OnWritten must precede Reply.
+// OnWritten registers free, which is called once the result is written and its memory is unused. It is not called if the
+// result is kept for replay. OnWritten must precede Reply.
 func (x *Exchange) OnWritten(free func()) { x.reply.free = free }
 
 func (x *Exchange) respond(m output.Message, state uint32, failure string, code []byte) {

@@ -140,6 +140,7 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 			return
 		}
 	}
+	var version protocol.Version // of initialize
 	switch {
 	case !in.IsRequest():
 		if s != nil {
@@ -151,47 +152,49 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 		t.reply.unavailable(w, in.ID, e.noRoom(in.DeclaredVersion()))
 		return
 	case in.Method == "initialize":
-		version, client, err := in.Initialize()
+		agreed, client, err := in.ReadInitialize()
 		if err != nil {
 			t.reply.error(w, http.StatusBadRequest, in.ID, err)
 			return
 		}
+		version = agreed
 		record := newRecord(src, version, client)
 		w.Header()["Mcp-Session-Id"] = []string{e.sessions.ids.Issue(&record, src.path)}
 	}
-	t.reply.message(w, http.StatusOK, t.unauthenticated(in))
+	t.reply.message(w, http.StatusOK, t.unauthenticated(in, version))
 }
 
 // serveUnauthenticated answers a message without a key on the stream of a session that was opened with one.
 func (t *sse) serveUnauthenticated(w http.ResponseWriter, s *session, in *inbound.Message) {
+	var version protocol.Version // of initialize
 	switch {
 	case !in.IsRequest():
 		s.handshake.unserved.add(nil, true)
 	case in.Method == "initialize":
-		version, client, err := in.Initialize()
+		agreed, client, err := in.ReadInitialize()
 		if err != nil {
 			s.respond(output.Error(in.ID, err))
 			break
 		}
+		version = agreed
 		if s.handshake.agree(version, client, false) {
-			s.handshake.unserved.add(client.Initialize(version), false)
+			s.handshake.unserved.add(client.InitializeParams(version), false)
 		}
 		fallthrough
 	default:
-		s.respond(t.unauthenticated(in))
+		s.respond(t.unauthenticated(in, version))
 	}
 	accepted(w)
 }
 
-// unauthenticated returns the response to a request without a key. Its capabilities name only tools, which every
-// endpoint has.
-func (ep *endpoint) unauthenticated(in *inbound.Message) output.Message {
+// unauthenticated returns the response to a request without a key; version is that of the response to initialize. Its
+// capabilities name only tools, which every endpoint has.
+func (ep *endpoint) unauthenticated(in *inbound.Message, version protocol.Version) output.Message {
 	info := jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(ep.edge.version)))
 	info = jsonrpc.Set(info, "name", []byte(jsonrpc.StringID(ep.edge.name)))
 	var body []byte
 	switch in.Method {
 	case "initialize":
-		version, _, _ := in.Initialize() // it has been read
 		body = append(append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(version))...),
 			`,"capabilities":{"tools":{"listChanged":true}},"serverInfo":`...)
 		body = append(append(body, info...), '}')

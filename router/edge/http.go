@@ -50,6 +50,39 @@ func (a replies) handler(methods string, serve map[string]http.HandlerFunc) http
 	})
 }
 
+// checkOrigin refuses requests with a foreign Host or Origin, answers preflights and sets CORS headers. methods are
+// the methods of the endpoint. It reports whether to go on.
+func (a replies) checkOrigin(w http.ResponseWriter, r *http.Request, methods string) bool {
+	p := a.edge.access
+	sent := r.Header["Origin"]
+	refusal := p.checkHost(r.Host)
+	if refusal == "" && (len(sent) > 1 || len(sent) == 1 && !p.allows(sent[0], r.Host)) {
+		refusal = "the Origin is not allowed"
+	}
+	if refusal != "" {
+		a.edge.refusals.forbidden.Add(1)
+		a.invalidRequest(w, http.StatusForbidden, "", "Forbidden: "+refusal)
+		return false
+	}
+	h := w.Header()
+	if len(sent) > 0 {
+		h.Set("Access-Control-Allow-Origin", sent[0])
+		h.Add("Vary", "Origin")
+		h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate")
+	}
+	if r.Method != http.MethodOptions {
+		return true
+	}
+	h.Set("Allow", methods)
+	if r.Header.Get("Access-Control-Request-Method") != "" {
+		h.Set("Access-Control-Allow-Methods", methods)
+		h.Set("Access-Control-Allow-Headers", p.allowedHeaders(r.Header))
+		h.Set("Access-Control-Max-Age", "86400")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return false
+}
+
 // identify returns the caller named by a request's headers. It answers a wrong key or token.
 func (a replies) identify(w http.ResponseWriter, r *http.Request) (auth.Caller, bool) {
 	caller, refused := a.edge.access.identify(r)

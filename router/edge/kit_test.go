@@ -107,6 +107,9 @@ func (w *wire) want(what, body string, h header, status int, parts ...string) {
 	if got != status {
 		w.t.Errorf("%s: got %d %s, want %d", what, got, answer, status)
 	}
+	if status == http.StatusAccepted && answer != "" {
+		w.t.Errorf("%s: got 202 with %q, want no body", what, answer)
+	}
 	contains(w.t, what, answer, parts...)
 }
 
@@ -745,7 +748,7 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 			x.Notify(logMessage(i, bytes))
 		}
 		x.Reply([]byte(`{"done":true}`))
-	case "crowd": // more notifications than a lane holds, and a request among them
+	case "crowd": // more notifications than a queue holds, and a request among them
 		for i := range 1100 {
 			x.Notify(logMessage(i, 10))
 		}

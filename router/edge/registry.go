@@ -235,7 +235,7 @@ func (r *registry) revive(ep *endpoint, src source, id string) (*session, error)
 	}
 	s := ep.newSession(src, record.Version, record.Client)
 	s.id, s.path = id, src.path
-	s.handshake.unserved.add(record.Client.Initialize(record.Version), true)
+	s.handshake.unserved.add(record.Client.InitializeParams(record.Version), true)
 	s.own.StartAt(uint64(time.Now().UnixMilli()))
 	record.Client = inbound.ClientInfo{}
 	s.record = *record

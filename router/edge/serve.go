@@ -77,7 +77,7 @@ func (ep *endpoint) fill(x *Exchange, src source, s *session, in *inbound.Messag
 func (ep *endpoint) initialize(
 	s *session, src source, in *inbound.Message,
 ) (_ *session, opened bool, _ *jsonrpc.Error) {
-	version, client, err := in.Initialize()
+	version, client, err := in.ReadInitialize()
 	if err != nil {
 		return nil, false, err
 	}

@@ -41,7 +41,7 @@ func TestDeleteEndsTheSession(t *testing.T) {
 }
 
 // A session cannot be used on another endpoint than its own.
-func TestSessionsBelongToTheirSurface(t *testing.T) {
+func TestSessionsBelongToTheirEndpoint(t *testing.T) {
 	w := newWire(t, edge.Options{})
 	h := w.open("2025-11-25")
 	w.status("another path", "POST", "/other", call("1", "echo", "{}"), h, 404)
@@ -183,7 +183,7 @@ func TestPanicAtTheEnd(t *testing.T) {
 		w.status("DELETE", "DELETE", "/mcp", "", w.open("2025-11-25"), http.StatusNoContent)
 	}
 	mcptest.Eventually(t, "the panic is in the log", func() bool { return out.Has("while leaving") })
-	equal(t, "answer", w.srv.ends(), 2)
+	equal(t, "sessions ended", w.srv.ends(), 2)
 }
 
 func TestDuplicateOnSSE(t *testing.T) {
@@ -482,6 +482,7 @@ func TestLongClientInfo(t *testing.T) {
 	if status != 400 || !strings.Contains(body, "larger than 64 KiB") {
 		t.Errorf("too much: got %d %s, want 400", status, body)
 	}
+	equal(t, "sessions", before.edge.Sessions(), 1)
 }
 
 // A revived stream can be resumed. Event ids from before the restart do not conflict.

@@ -219,7 +219,7 @@ func (s *scripted) called() string {
 	return all.String()
 }
 
-// serve is a Caller without servers: it returns the value that a tool returns, or the text of the tool's failure.
+// serve is a ToolCaller without servers: it returns the value that a tool returns, or the text of the tool's failure.
 type serve func(ctx context.Context, tool string, arguments json.RawMessage, report execution.ProgressFunc) (value string, err error)
 
 // Call implements execution.ToolCaller.

@@ -55,13 +55,15 @@ type delivery struct {
 
 // enter records the caller and the surface of a session.
 func (p *Proxy) enter(session string, s *Surface, caller auth.Caller) {
-	p.mu.Lock()
-	c := p.clients[session]
+	c := p.client(session)
 	if c == nil {
-		c = newClient(session, s, caller)
-		p.clients[session] = c
+		p.mu.Lock()
+		if c = p.clients[session]; c == nil {
+			c = newClient(session, s, caller)
+			p.clients[session] = c
+		}
+		p.mu.Unlock()
 	}
-	p.mu.Unlock()
 	if !caller.Anonymous {
 		c.mu.Lock()
 		if c.caller.Anonymous {

@@ -36,14 +36,26 @@ type lister struct{ *Surface }
 func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
 	servers, sessions := s.reach(x), s.p.servers.Sessions()
 	parts := make([]part, len(servers))
-	return parts, s.p.within(ctx, s.p.opts.Config.ListDeadline, x, servers, func(ctx context.Context, i int) (err error) {
-		parts[i].server = servers[i]
-		var ok bool
-		if parts[i].items, ok = sessions.Held(servers[i], x.Session, method); !ok {
-			parts[i].items, err = sessions.List(ctx, servers[i], x.Session, method)
+	var asked []string
+	var indexes []int // of the servers that are asked
+	for i, server := range servers {
+		parts[i].server = server
+		var held bool
+		if parts[i].items, held = sessions.Held(server, x.Session, method); !held {
+			asked, indexes = append(asked, server), append(indexes, i)
 		}
+	}
+	if len(asked) == 0 {
+		return parts, nil
+	}
+	err := s.p.within(ctx, s.p.opts.Config.ListDeadline, x, asked, func(ctx context.Context, i int) (err error) {
+		parts[indexes[i]].items, err = sessions.List(ctx, asked[i], x.Session, method)
 		return err
 	})
+	if len(asked) < len(servers) && ctx.Err() == nil {
+		err = nil // the held lists suffice
+	}
+	return parts, err
 }
 
 // serve answers a list request with all pages of all servers as one page.

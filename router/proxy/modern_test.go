@@ -616,3 +616,21 @@ func TestModernFailures(t *testing.T) {
 		}
 	}
 }
+
+// Clients with a handshake use servers that have none.
+func TestModernServers(t *testing.T) {
+	s := newServer("echo")
+	s.modern = true
+	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+	c := w.newClient(proxyPath)
+	c.hello()
+	if got := c.tools(); !slices.Equal(got, []string{"s__echo"}) {
+		t.Errorf("got %q, want s__echo", got)
+	}
+	a := c.do("tools/call", `{"name":"s__echo","_meta":{"x":1}}`)
+	for _, want := range []string{`"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":{"sampling":{}`, `"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}`, `"x":1`} {
+		if !strings.Contains(a.result, want) {
+			t.Errorf("got %s %s, want %s at the server", a.result, a.err, want)
+		}
+	}
+}

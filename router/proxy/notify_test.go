@@ -118,6 +118,25 @@ func TestHungServerDelaysNobody(t *testing.T) {
 	})
 }
 
+// A held list is served at once, also while its server takes no notifications.
+func TestHeldListsWaitForNobody(t *testing.T) {
+	hung := newServer("echo")
+	hung.caps = anything
+	w := newWorld(t, nil, place{"hung", overHTTP, hung, ""})
+	release := make(chan struct{})
+	defer close(release)
+	c := w.dial(proxyPath)
+	listed := c.tools()
+	hung.change(func() {
+		hung.gate = func(_ http.ResponseWriter, r *http.Request) bool { <-release; return true }
+	})
+	c.notify("notifications/n", "")
+	began := time.Now()
+	if again := c.tools(); !slices.Equal(again, listed) || time.Since(began) > 2*time.Second {
+		t.Errorf("got %q after %v, want %q at once", again, time.Since(began), listed)
+	}
+}
+
 // What a server says beside a call reaches its client on the call's stream; what it says of its own accord
 // reaches the session it was said on, or everybody on a shared one.
 func TestServersNotifications(t *testing.T) {

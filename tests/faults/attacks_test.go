@@ -71,7 +71,7 @@ var attacks = []attack{
 		a.flood(ctx, a.size(600, 6000), func() { a.post(ctx, a.call("wait", 0), nil) })
 	}},
 	{"a flood of initialize", func(ctx context.Context, a *attacker) {
-		a.flood(ctx, 8, func() { a.open(ctx, strings.Repeat("x", 32<<10)) })
+		a.flood(ctx, 8, func() { a.open(ctx, strings.Repeat("x", 7<<10)) })
 	}},
 	{justLoad, func(ctx context.Context, a *attacker) {
 		a.count(http.StatusOK)

@@ -101,7 +101,6 @@ type Server struct {
 	streams  map[string]*sseStream  // of HTTP+SSE, by session
 	running  map[string]context.CancelFunc
 	asked    map[string]chan struct{} // by id of our own requests
-	cancels  int
 }
 
 // SetTools replaces the list of tools by a raw JSON array and announces that.
@@ -112,14 +111,14 @@ func (s *Server) SetTools(raw string) {
 	s.Notify(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 }
 
-// Notify sends a raw notification on the stream of each session over streamable HTTP, unless many wait there.
+// Notify sends a raw notification on the stream of each session over streamable HTTP, unless its queue is full.
 func (s *Server) Notify(raw string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, out := range s.sessions {
 		select {
 		case out <- raw:
-		default: // nobody reads
+		default: // the queue is full
 		}
 	}
 }
@@ -130,13 +129,6 @@ func (s *Server) Forget() {
 	defer s.mu.Unlock()
 	clear(s.sessions)
 	clear(s.streams)
-}
-
-// Cancels returns the number of cancellations received.
-func (s *Server) Cancels() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cancels
 }
 
 const hello = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"mcptest","version":"1"}}`
@@ -167,7 +159,6 @@ func (s *Server) Answer(ctx context.Context, m Message, send func(raw string)) {
 		}
 		_ = json.Unmarshal(m.Params, &p) // then nothing runs under it
 		s.mu.Lock()
-		s.cancels++
 		cancel := s.running[string(p.ID)]
 		s.mu.Unlock()
 		if cancel != nil {

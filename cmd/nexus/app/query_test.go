@@ -359,3 +359,25 @@ func TestLastRound(t *testing.T) {
 		t.Errorf("got %s and the warnings %q, want one step and %q", brief(a), got, want)
 	}
 }
+
+func TestServersOfQuery(t *testing.T) {
+	one, two := newPeer(textTool("alpha", object, "from one")), newPeer(textTool("beta", object, "from two"))
+	m := scripted(t, "ok", `[{"tool":"alpha","arguments":{}},{"tool":"beta","arguments":{}}]`)
+	r := start(t, func(o *app.Options) {
+		model(o, m)
+		o.Config.Servers = append(o.Config.Servers, server("one", one.serve(t).URL), server("two", two.serve(t).URL))
+	})
+	c := r.dial("", nil)
+	if got, want := brief(c.query(`{"query":"q","servers":["two"]}`)), `s1=/alpha{} unknown_tool; s2=two/beta{}`; got != want {
+		t.Errorf("steps: got %s, want %s", got, want)
+	}
+	if asked := m.Requests()[0].Text; strings.Contains(asked, "alpha") || !strings.Contains(asked, "beta") {
+		t.Errorf("prompt: got %q, want beta and not alpha in it", asked)
+	}
+	if len(one.calls()) > 0 {
+		t.Errorf("calls of one: got %d, want none", len(one.calls()))
+	}
+	if got, want := brief(c.query(`{"query":"q","servers":[]}`)), `s1=one/alpha{}; s2=two/beta{}`; got != want {
+		t.Errorf("without a restriction: got %s, want %s", got, want)
+	}
+}

@@ -2,12 +2,16 @@ package app_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Whoever runs a tool that is not there learns what may be meant, as far as the key allows.
@@ -52,4 +56,29 @@ func TestInitialize_Instructions(t *testing.T) {
 	if got := string(c.list()["run"]); !strings.Contains(got, `"title":"Run a tool"`) || strings.Count(got, `"title"`) != 2 {
 		t.Errorf("tools/list: got %s, want the title of the tool, and as an annotation", got)
 	}
+}
+
+// While a server is starting, a tool that no other has is not called unknown.
+func TestRun_ServerIsStarting(t *testing.T) {
+	goOn := make(chan struct{})
+	p := newPeer(textTool("late", object, "here I am"))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-goOn:
+			p.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(srv.Close)
+	r := start(t, func(o *app.Options) {
+		o.Demo = true
+		o.Config.Proxy.ListDeadline = deadline / 100
+		o.Config.Servers = []downstream.ServerConfig{server("slow", srv.URL)}
+	})
+	c := r.dial("", nil)
+	wantError(t, c.call("run", `{"tool":"late"}`, ""), -32000, "it is still starting, and no other server has the tool late", `{"server":"slow","reason":"unavailable","retryable":true}`)
+	close(goOn)
+	mcptest.Eventually(t, "the tool", func() bool {
+		return strings.Contains(string(c.call("run", `{"tool":"late"}`, "").Result), "here I am")
+	})
 }

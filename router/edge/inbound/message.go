@@ -175,9 +175,9 @@ const (
 	keptInitialize = 8 << 10  // bytes kept whole; of larger params, the members of the client's description that fit
 )
 
-// Initialize reads the version to answer with and the client's description from m, which is initialize. It reduces
+// ReadInitialize reads the version to answer with and the client's description from m, which is initialize. It reduces
 // params that are too large to be kept.
-func (m *Message) Initialize() (protocol.Version, ClientInfo, *jsonrpc.Error) {
+func (m *Message) ReadInitialize() (protocol.Version, ClientInfo, *jsonrpc.Error) {
 	version := protocol.Negotiate(protocol.Version(jsonrpc.Text(jsonrpc.Get(m.Params, "protocolVersion"))))
 	if len(m.Params) > maxInitialize {
 		const kib = maxInitialize >> 10
@@ -189,14 +189,14 @@ func (m *Message) Initialize() (protocol.Version, ClientInfo, *jsonrpc.Error) {
 	}
 	if len(m.Params) > keptInitialize {
 		c = c.Fit(keptInitialize)
-		m.Params = c.Initialize(version)
+		m.Params = c.InitializeParams(version)
 		m.Raw = jsonrpc.Request(m.ID, m.Method, m.Params)
 	}
 	return version, c, nil
 }
 
-// Initialize returns the params of an initialize request of the client.
-func (c ClientInfo) Initialize(v protocol.Version) []byte {
+// InitializeParams returns the params of an initialize request of the client.
+func (c ClientInfo) InitializeParams(v protocol.Version) []byte {
 	params := append([]byte(`{"protocolVersion":`), jsonrpc.StringID(string(v))...)
 	params = append(append(params, `,"capabilities":`...), orElse(c.Capabilities, "{}")...)
 	params = append(append(params, `,"clientInfo":`...), orElse(c.Info, `{"name":"","version":""}`)...)

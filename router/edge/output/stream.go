@@ -14,9 +14,14 @@ import (
 // pop removes and returns the oldest value of a queue.
 func pop[T any](queue *[]T) T {
 	var zero T
-	v := (*queue)[0]
-	(*queue)[0] = zero
-	*queue = (*queue)[1:]
+	q := *queue
+	v := q[0]
+	q[0] = zero
+	if len(q) > 1 {
+		*queue = q[1:]
+	} else {
+		*queue = q[:0] // the next value needs no new memory
+	}
 	return v
 }
 
@@ -320,7 +325,7 @@ func (s *stream) run(w *writer, gone <-chan struct{}, to sink, heartbeat time.Du
 	}
 }
 
-// write writes and settles messages, also if the sink panics.
+// write writes and releases messages, also if the sink panics.
 func (s *stream) write(to sink, ms []Message) error {
 	defer func() {
 		Release(s.budget, ms...)

@@ -537,3 +537,9 @@ func TestTexts(t *testing.T) {
 		}
 	}
 }
+
+func TestPrice(t *testing.T) {
+	if got := (config.Price{Input: 3, Output: 15}).Of(2_000_000, 1_000_000); got != 21 {
+		t.Errorf("got %g, want 21", got)
+	}
+}

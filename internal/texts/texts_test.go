@@ -105,6 +105,7 @@ func TestWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"getHTTPServer_config2": "get http server config 2",
 		"list-all URLs":         "list all urls",
+		"URLsOf someHTTPProxy":  "urls of some http proxy",
 		"s3 mp3 3d":             "s3 mp3 3d",
 		"Café über":             "cafe uber",
 		"don't John's I'd":      "dont john i",

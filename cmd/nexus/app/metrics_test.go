@@ -55,7 +55,7 @@ func TestMetricsOfARouter(t *testing.T) {
 		`nexus_unmet_parts_total{reason="needs_approval"} 1`, `nexus_consents_total{outcome="unanswered"} 1`,
 		`nexus_search_duration_seconds_count`, `gen_ai_request_model="stub"`, `nexus_model_cost_total{gen_ai_request_model="stub"}`,
 		`error_type="refused"`, `nexus_refused_requests_total{cause="rate_limited"} 1`, `nexus_refused_requests_total{cause="forbidden"} 1`,
-		`nexus_server_up{server="calculator"} 1`, `nexus_server_tools{server="faulty"} 2`, `version="1.2.3"`,
+		`nexus_server_up{server="calculator"} 1`, `nexus_server_breaker_open{server="calculator"} 0`, `nexus_server_tools{server="faulty"} 2`, `version="1.2.3"`,
 		`mcp_client_operation_duration_seconds_bucket{gen_ai_tool_name="fetch_rates",mcp_method_name="tools/call",server="faulty",le="300"} 1`,
 		`nexus_retries_total{server="faulty"} 1`, `nexus_queue_wait_seconds_count{server="faulty"} 1`, `nexus_sessions 1`,
 		`gen_ai_client_token_usage_count{gen_ai_operation_name="chat",gen_ai_provider_name="openai",gen_ai_request_model="stub",gen_ai_token_type="input"}`,

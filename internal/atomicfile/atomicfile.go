@@ -1,5 +1,5 @@
 // Package atomicfile writes files whole, with [Write], and reads them within a bound, with [Read]. Those that read and
-// then write one take turns with [Lock].
+// then write one take turns with [Lock]; [TryLock] does not wait.
 package atomicfile
 
 import (
@@ -9,6 +9,9 @@ import (
 	"os"
 	"path/filepath"
 )
+
+// ErrLocked is the error of TryLock for a file that is locked already.
+var ErrLocked = errors.New("the file is locked")
 
 // Write makes or replaces a file that only its owner can read. Whoever opens the file finds the old or the new content,
 // also after a crash. The folder must be there. Concurrent writers do not mix; the last one wins.

@@ -2,7 +2,13 @@
 
 package atomicfile
 
-import "context"
+import (
+	"context"
+	"os"
+)
+
+// TryLock does nothing here, like Lock.
+func TryLock(*os.File) error { return nil }
 
 // Lock does nothing here: these systems have no flock. The documentation of the token store says what to do.
 func Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

@@ -5,6 +5,7 @@ package atomicfile_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,33 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 )
+
+func TestTryLock(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	var files [2]*os.File
+	for i := range files {
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	if err := atomicfile.TryLock(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.TryLock(files[1]); !errors.Is(err, atomicfile.ErrLocked) {
+		t.Errorf("a locked file: got %v, want ErrLocked", err)
+	}
+	files[0].Close()
+	if err := atomicfile.TryLock(files[1]); err != nil {
+		t.Errorf("after it was closed: got %v", err)
+	}
+	files[1].Close()
+	if err := atomicfile.TryLock(files[1]); err == nil || errors.Is(err, atomicfile.ErrLocked) {
+		t.Errorf("a closed file: got %v, want another error than ErrLocked", err)
+	}
+}
 
 func TestLock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")

@@ -13,6 +13,22 @@ import (
 // lookAgain is the time between two attempts to get a lock.
 const lookAgain = 20 * time.Millisecond
 
+// TryLock locks an open file until it is closed or the process ends. The error is ErrLocked if the file is locked
+// already, in this process or in another, and errors.ErrUnsupported if its file system has no locks.
+func TryLock(f *os.File) error {
+	for {
+		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return ErrLocked
+		case errors.Is(err, syscall.EINVAL): // some file systems refuse locks with it
+			return errors.ErrUnsupported
+		default:
+			return err
+		}
+	}
+}
+
 // Lock keeps others that lock the same file out, in this process and in others, until unlock is called or the process
 // ends. It makes the file, which stays. It waits until ctx ends. It does not order accesses to memory.
 func Lock(ctx context.Context, name string) (unlock func(), err error) {
@@ -21,14 +37,11 @@ func Lock(ctx context.Context, name string) (unlock func(), err error) {
 		return nil, err
 	}
 	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = TryLock(f)
 		if err == nil {
 			return func() { f.Close() }, nil
 		}
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !errors.Is(err, ErrLocked) {
 			f.Close()
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package results
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -166,32 +165,18 @@ func Resume(path string, mode fs.FileMode) (*Writer, error) {
 // errLocked means that another process writes the file.
 var errLocked = errors.New("another batch is writing it")
 
-// locked is a file with a lock that keeps other writers out.
-type locked struct {
-	*os.File
-	unlock func()
-}
-
-// Close closes the file and releases the lock.
-func (l locked) Close() error {
-	defer l.unlock()
-	return l.File.Close()
-}
-
-// open opens and locks a file.
-func open(path string, mode fs.FileMode) (f locked, size int64, err error) {
-	f.unlock = func() {}
-	if f.File, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode); err != nil {
+// open opens a file and locks it until it is closed, so that no other process writes it.
+func open(path string, mode fs.FileMode) (*os.File, int64, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
+	if err != nil {
 		if failed, ok := errors.AsType[*fs.PathError](err); ok {
 			err = failed.Err
 		}
-		return f, 0, fmt.Errorf("%s cannot be written: %w", path, err)
+		return nil, 0, fmt.Errorf("%s cannot be written: %w", path, err)
 	}
-	now, cancel := context.WithCancelCause(context.Background())
-	cancel(errLocked) // do not wait for the lock
-	unlock, err := atomicfile.Lock(now, path)
-	if err == nil {
-		f.unlock = unlock
+	err = atomicfile.TryLock(f)
+	if errors.Is(err, atomicfile.ErrLocked) {
+		err = errLocked
 	}
 	var info fs.FileInfo
 	if err == nil || errors.Is(err, errors.ErrUnsupported) { // the file system has no locks
@@ -199,7 +184,7 @@ func open(path string, mode fs.FileMode) (f locked, size int64, err error) {
 	}
 	if err != nil {
 		f.Close()
-		return f, 0, fmt.Errorf("%s cannot be written: %w", path, err)
+		return nil, 0, fmt.Errorf("%s cannot be written: %w", path, err)
 	}
 	return f, info.Size(), nil
 }

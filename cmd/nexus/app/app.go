@@ -34,7 +34,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
-	"github.com/agenticnexus/agenticnexus/router/execution"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -164,9 +163,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
 			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn},
 		Logger: a.log, Tracer: a.telemetry.Tracer(),
-		Hooks: router.Hooks{Follow: a.follow, Calls: func(servers execution.ToolCaller) execution.ToolCaller {
-			return a.opts.Tape.Calls(servers)
-		}},
+		Hooks: router.Hooks{Follow: a.follow, Calls: a.opts.Tape.Calls},
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
 // called is the recorded outcome of a request to a server.
@@ -26,13 +27,8 @@ type called struct {
 	ending
 }
 
-// ToolCaller sends requests to servers.
-type ToolCaller interface {
-	Call(ctx context.Context, r *downstream.Request) (link.Reply, error)
-}
-
 // Calls wraps servers to record or replay their answers.
-func (t *Tape) Calls(next ToolCaller) ToolCaller {
+func (t *Tape) Calls(next execution.ToolCaller) execution.ToolCaller {
 	if t == nil {
 		return next
 	}
@@ -41,10 +37,10 @@ func (t *Tape) Calls(next ToolCaller) ToolCaller {
 
 type tapedCalls struct {
 	tape *Tape
-	next ToolCaller
+	next execution.ToolCaller
 }
 
-// Call implements ToolCaller.
+// Call implements execution.ToolCaller.
 func (c *tapedCalls) Call(ctx context.Context, r *downstream.Request) (reply link.Reply, err error) {
 	request := struct {
 		Method string          `json:"method"`
@@ -136,7 +132,7 @@ const maxPages = 1000
 // SaveTools records the tools and instructions of servers. It skips servers that cannot be listed; a replay cannot
 // reach them either.
 func (t *Tape) SaveTools(
-	ctx context.Context, servers []string, instructions func(server string) string, calls ToolCaller,
+	ctx context.Context, servers []string, instructions func(server string) string, calls execution.ToolCaller,
 ) error {
 	for _, server := range servers {
 		list, err := listTools(ctx, server, calls)
@@ -155,7 +151,7 @@ func (t *Tape) SaveTools(
 	return nil
 }
 
-func listTools(ctx context.Context, server string, calls ToolCaller) (list tools, err error) {
+func listTools(ctx context.Context, server string, calls execution.ToolCaller) (list tools, err error) {
 	params := []byte("{}")
 	for range maxPages {
 		var reply link.Reply

@@ -62,8 +62,9 @@ func (c loader) name(doc *document, path string, m *ast.MappingValueNode) error 
 }
 
 // server reads one entry. For a disabled server, and with shape, it checks only the shape, not the values.
-func (c loader) server(doc *document, path string, m *ast.MappingValueNode, shape bool) (downstream.ServerConfig,
-	error) {
+func (c loader) server(
+	doc *document, path string, m *ast.MappingValueNode, shape bool,
+) (downstream.ServerConfig, error) {
 	cfg := downstream.ServerConfig{Name: keyOf(m)}
 	shape = shape || c.disabled(doc, m.Value)
 	if err := doc.expand(path, m.Value, c.env, shape); err != nil {

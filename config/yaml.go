@@ -98,7 +98,11 @@ func parse(name string, data []byte, isJSON bool) (_ *document, err error) {
 		if at != nil && tabNear(data, at.Position.Line) { // the parser's message about tabs is not helpful
 			message = "a tab in the indentation; use spaces"
 		}
-		return nil, mistake(name, at, "invalid YAML: %s", message)
+		form := "YAML"
+		if isJSON {
+			form = "JSON"
+		}
+		return nil, mistake(name, at, "invalid %s: %s", form, message)
 	}
 	documents := slices.DeleteFunc(parsed.Docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
 	if len(documents) > 1 {
@@ -151,9 +155,21 @@ func plainJSON(name string, data []byte) ([]byte, error) {
 	if err != nil {
 		wrong := mistake(name, nil, "invalid JSON: %s", err.Error()[strings.LastIndex(err.Error(), ": ")+2:])
 		_, _ = fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &wrong.Line, &wrong.Column)
+		wrong.Column = inCharacters(data, wrong.Line, wrong.Column)
 		return nil, wrong
 	}
 	return bytes.ReplaceAll(plain, []byte("\t"), []byte(" ")), nil
+}
+
+// inCharacters returns a column of a line in characters, given in bytes.
+func inCharacters(data []byte, line, column int) int {
+	n := 0
+	for text := range bytes.Lines(data) {
+		if n++; n == line {
+			return utf8.RuneCount(text[:min(column-1, len(text))]) + 1
+		}
+	}
+	return column
 }
 
 // resolve gives mappings one form, texts their values, and all scalars tokens without neighbours. It refuses anchors,
@@ -342,7 +358,7 @@ func (d *document) expand(path string, n ast.Node, env func(string) (string, boo
 	case *ast.MappingNode:
 		if n := len(v.Values); !strings.HasSuffix(path, ".extra") { // null changes nothing; there it is a value
 			v.Values = slices.DeleteFunc(v.Values, func(m *ast.MappingValueNode) bool { return m.Value.Type() == ast.NullType })
-			d.hollow[v] = d.hollow[v] || n > 0 && len(v.Values) == 0
+			d.hollow[v] = n > 0 && len(v.Values) == 0
 		}
 		for _, m := range v.Values {
 			if err := d.expand(join(path, keyOf(m)), m.Value, env, lenient); err != nil {

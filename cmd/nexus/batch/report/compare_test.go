@@ -44,6 +44,25 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// The tables of both plans of a flipped pair have names of their own.
+func TestCompareHTML(t *testing.T) {
+	a := loadRuns(t, 1, 1, 1, func(int, int) bool { return true })
+	b := loadRuns(t, 1, 1, 1, func(int, int) bool { return false })
+	f, err := report.Compare(a, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page strings.Builder
+	if err := f.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{"Plan of A", "Plan of B"} {
+		if n := strings.Count(page.String(), `aria-label="`+label+`"`); n != 1 {
+			t.Errorf("got %d tables named %s, want 1", n, label)
+		}
+	}
+}
+
 // Repeats of one case are one piece of evidence.
 func TestRepeatsAreNoCases(t *testing.T) {
 	a := loadRuns(t, 50, 5, 1, func(int, int) bool { return true })

@@ -42,6 +42,9 @@ var pageFunctions = template.FuncMap{
 	"ratio":   ratio,
 	"orNone":  orNone,
 	"side":    func(path string, d Detail) map[string]any { return map[string]any{"Path": path, "Detail": d} },
+	"plan": func(label string, steps []DetailStep) map[string]any {
+		return map[string]any{"Label": label, "Steps": steps}
+	},
 }
 
 // writePage executes a page.

@@ -3,6 +3,8 @@ package app_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 )
 
 // The POST that searches answers with a stream of two events.
@@ -26,5 +28,21 @@ func TestSearchStream(t *testing.T) {
 	resp, text = r.raw("POST", "/mcp", body, map[string]string{"Accept": "application/json"})
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") || !strings.Contains(text, `"is_error":false`) {
 		t.Errorf("a client that takes no stream: got %s %s, want the response as JSON", resp.Header.Get("Content-Type"), text)
+	}
+}
+
+// What a caller found with a key stays with the key.
+func TestSearchByKey(t *testing.T) {
+	r, _ := withPeer(t, nil, func(o *app.Options) { o.Config.Auth.APIKeys = keys("one", "two") },
+		textTool("weather", `"description":"Weather forecast of a city",`+object, "sunny"))
+	post := func(key, body string) string {
+		_, text := r.raw("POST", "/mcp", body, map[string]string{"X-API-Key": key})
+		return text
+	}
+	post("one", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_available_tools","arguments":{"query":"weather"}}}`)
+	for key, want := range map[string]bool{"one": true, "two": false} {
+		if got := post(key, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`); strings.Contains(got, `"peer__weather"`) != want {
+			t.Errorf("key %s: got %s, want peer__weather in it: %t", key, got, want)
+		}
 	}
 }

@@ -3,7 +3,7 @@
 #
 #   tests/bench/forward.sh BIN [ROUNDS] [CALLERS]
 #
-# BIN holds the programs toolserver, floor and loadgen of the benchmark module, and nexus. Prints
+# BIN holds nexus and the programs toolserver, floor and loadgen, which are not part of this repository. Prints
 # microseconds of user and system time per call, the median over the rounds, and the ratio to the floor.
 set -euo pipefail
 bin=$1 rounds=${2:-5} callers=${3:-32}

@@ -73,8 +73,8 @@ func readAll(r io.Reader, most int, room room) ([]byte, error) {
 	}
 }
 
-// spares holds memory of spareSize to maxSpareSize bytes until the second garbage collection after its last use: a *sync.Pool by
-// capacity.
+// spares holds memory of spareSize to maxSpareSize bytes until the second garbage collection after its last use: a
+// *sync.Pool by capacity.
 var spares sync.Map
 
 // sizeFor rounds a size up, so that memory of few sizes serves all messages. It adds at most a quarter.

@@ -217,8 +217,8 @@ func (x *Exchange) Reserve(n int) bool {
 	}
 }
 
-// OnWritten registers free, which is called once the result is written and its memory is unused. It is not called if the
-// result is kept for replay. OnWritten must precede Reply.
+// OnWritten registers free, which is called once the result is written and its memory is unused. It is not called if
+// the result is kept for replay. OnWritten must precede Reply.
 func (x *Exchange) OnWritten(free func()) { x.reply.free = free }
 
 func (x *Exchange) respond(m output.Message, state uint32, failure string, code []byte) {

@@ -34,7 +34,7 @@ func ReadBody(
 	}
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(bodyTimeout)) // connections of tests may have no deadlines
-	if r.ContentLength <= limit && budget.Short() { // a body that is too large is told so
+	if r.ContentLength <= limit && budget.Short() {       // a body that is too large is told so
 		return nil, ErrOverloaded
 	}
 	held := 0

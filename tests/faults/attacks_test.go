@@ -28,7 +28,7 @@ var full = flag.Bool("attacks", false, "run the attacks with their full sizes")
 
 const (
 	victims    = 9
-	mostMemory = 256 << 20 // of the router, during an attack
+	mostMemory = 384 << 20 // of the router, during an attack
 	mib        = 1 << 20
 )
 

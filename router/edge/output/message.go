@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -15,6 +16,7 @@ const (
 	whole   form = iota // body is the message
 	result              // body is the result of a response
 	failure             // body is the error of a response
+	array               // the message is the array of its parts
 )
 
 // Message is one outgoing message. put and WriteMessage write a large body without copying it; Append copies it.
@@ -23,6 +25,8 @@ type Message struct {
 	Keep bool // not to be dropped for newer messages
 	ID   jsonrpc.ID
 	Body []byte
+
+	parts []Message // of an array
 
 	Payer string // id of the caller that is charged for it
 	Paid  int    // bytes charged; Release releases them
@@ -50,7 +54,13 @@ func RawError(id jsonrpc.ID, raw []byte) Message {
 }
 
 // Size returns the approximate bytes that the message takes in memory.
-func (m Message) Size() int { return len(m.Body) + len(m.ID) + 64 }
+func (m Message) Size() int {
+	n := len(m.Body) + len(m.ID) + 64
+	for _, part := range m.parts {
+		n += part.Size()
+	}
+	return n
+}
 
 // tryCharge charges the message to its payer once. It reports false if that exceeds the payer's limit.
 func (m *Message) tryCharge(b *limit.Budget) bool {
@@ -79,8 +89,13 @@ func (m *Message) forceCharge(b *limit.Budget) {
 	}
 }
 
-// Release releases the charges of messages that are written or dropped, and calls their Free.
+// Release releases the charges of messages that are written or dropped and of their parts, and calls their Free.
 func Release(b *limit.Budget, ms ...Message) {
+	for _, m := range ms {
+		if m.parts != nil {
+			Release(b, m.parts...)
+		}
+	}
 	for i := 0; i < len(ms); {
 		payer, sum := ms[i].Payer, 0
 		for ; i < len(ms) && ms[i].Payer == payer; i++ {
@@ -97,8 +112,11 @@ func Release(b *limit.Budget, ms ...Message) {
 
 // appendHead appends the bytes before the body.
 func (m Message) appendHead(b []byte) []byte {
-	if m.form == whole {
+	switch m.form {
+	case whole:
 		return b
+	case array:
+		return append(b, '[')
 	}
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	if m.ID == "" {
@@ -113,15 +131,25 @@ func (m Message) appendHead(b []byte) []byte {
 
 // tail returns the bytes after the body.
 func (m Message) tail() string {
-	if m.form == whole {
+	switch m.form {
+	case whole:
 		return ""
+	case array:
+		return "]"
 	}
 	return "}"
 }
 
 // Append appends the whole message to b.
 func (m Message) Append(b []byte) []byte {
-	return append(append(m.appendHead(b), m.Body...), m.tail()...)
+	b = append(m.appendHead(b), m.Body...)
+	for i, part := range m.parts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = part.Append(b)
+	}
+	return append(b, m.tail()...)
 }
 
 // largeBody is the size from which a body is written directly instead of being copied.
@@ -131,12 +159,26 @@ const largeBody = 32 << 10
 // and returns the rest.
 func (m Message) put(b []byte, w io.Writer) ([]byte, error) {
 	b = m.appendHead(b)
+	var err error
+	for i, part := range m.parts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = part.put(b, w); err != nil {
+			return b, err
+		}
+		if len(b) >= largeBody {
+			if _, err = w.Write(b); err != nil {
+				return b, err
+			}
+			b = b[:0]
+		}
+	}
 	body := jsonrpc.SingleLine(m.Body)
 	if len(body) < largeBody {
 		return append(append(b, body...), m.tail()...), nil
 	}
-	_, err := w.Write(b)
-	if err == nil {
+	if _, err = w.Write(b); err == nil {
 		err = writePieces(w, body)
 	}
 	return append(b[:0], m.tail()...), err
@@ -226,20 +268,12 @@ func (b *Batch) Done() {
 	if b.open--; b.open > 0 {
 		return
 	}
-	m := Message{Keep: true, Payer: b.payer}
-	separator := byte('[')
-	for _, part := range b.parts {
-		if part.Body != nil { // cancelled requests have none
-			m.Body = part.Append(append(m.Body, separator))
-			separator = ','
-		}
-	}
-	if m.Body == nil {
+	parts := slices.DeleteFunc(b.parts, func(m Message) bool { return m.Body == nil }) // of cancelled requests
+	if len(parts) == 0 {
 		return
 	}
-	m.Body = append(m.Body, ']')
-	m.forceCharge(b.budget)
-	Release(b.budget, b.parts...)
+	m := Message{form: array, Keep: true, parts: parts, Payer: b.payer, Paid: 1}
+	b.budget.Charge(m.Payer, m.Paid) // the rest is charged with its parts
 	if !b.sender().Send(m, true) {
 		Release(b.budget, m)
 	}

@@ -77,6 +77,13 @@ func (o *Outputs) WriteMessage(w http.ResponseWriter, status int, m Message) {
 	h := w.Header()
 	h["Content-Type"] = contentJSON
 	o.CloseConnection(h)
+	if m.form == array {
+		w.WriteHeader(status)
+		if rest, err := m.put(nil, w); err == nil {
+			_, _ = w.Write(rest)
+		}
+		return
+	}
 	if len(m.Body) < largeBody {
 		w.WriteHeader(status)
 		_, _ = w.Write(m.Append(make([]byte, 0, m.Size())))

@@ -261,6 +261,9 @@ func (r *replay) keep(e event) {
 	if r.over || size > ReplayBytes {
 		return
 	}
+	if e.data.form == array {
+		e.data = Whole(e.data.Append(nil))
+	}
 	e.data = Message{form: e.data.form, ID: e.data.ID, Body: jsonrpc.SingleLine(e.data.Body), Payer: r.payer}
 	for len(r.events) >= replayEvents || r.bytes+size > ReplayBytes || !e.data.tryCharge(r.budget) {
 		if len(r.events) == 0 {

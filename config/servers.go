@@ -15,6 +15,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
@@ -165,6 +166,9 @@ func (s serverCheck) shape() {
 	}
 	if c.Session != "" {
 		s.oneOf(s.path+".session", c.Session, downstream.SessionShared, downstream.SessionPerClient)
+	}
+	if c.Data != "" {
+		s.oneOf(s.path+".data", c.Data, server.DataPrivate, server.DataPublic)
 	}
 	s.patterns(s.path+".tools.allow", c.Tools.Allow)
 	s.patterns(s.path+".tools.deny", c.Tools.Deny)

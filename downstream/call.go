@@ -17,19 +17,20 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
 // Request is one request to a server.
 type Request struct {
-	Server   string
-	Method   string
-	Params   []byte // raw, with the server's own names
-	Tool     string // the tool's own name, for tools/call
-	Client   string // the client session that causes it; empty for the router itself
-	Caller   string // charged for the request: an API key or a remote address; empty for the router itself
-	Proxied  bool   // from a proxy surface: use the client's own session if the server has one per client
-	Step     bool   // a step of a plan: the execution limits apply
-	Modern   bool   // the client handles input_required results of a modern server itself
+	Server  string
+	Method  string
+	Params  []byte // raw, with the server's own names
+	Tool    string // the tool's own name, for tools/call
+	Client  string // the client session that causes it; empty for the router itself
+	Caller  string // charged for the request: an API key or a remote address; empty for the router itself
+	Proxied bool   // from a proxy surface: use the client's own session if the server has one per client
+	Provenance
+	Modern   bool // the client handles input_required results of a modern server itself
 	Visible  Visible
 	Attempts *int // incremented per call made; may be nil
 	Hooks
@@ -37,6 +38,20 @@ type Request struct {
 	pause  func() (resume func()) // pauses the time limit; set by limitTime
 	permit *admission.Permit      // of the server's queue; set by admit
 	server *server.Server         // handles the request; set by authorize and admit
+}
+
+// Provenance tells what a call is decided on besides its server, tool and caller, see package trust. The zero value is
+// that of a request that a client makes itself.
+type Provenance struct {
+	Step         bool     // a step of a plan: the execution limits apply
+	Profile      string   // router, proxy, server:NAME or the name of a profile
+	Source       string   // trust.SourceModel, ...; empty = trust.SourceClient
+	Round        int      // of the query, from 1; 0 without a plan
+	Carries      []string // servers whose results the call carries, sorted
+	AfterResults bool     // a model planned it after tools had answered
+	Reads        bool     // the tool of a step only reads
+	Destructive  bool     // the tool of a step is marked destructive
+	Consent      string   // who approved the call before: "user" or "plan"; empty = nobody
 }
 
 // Hooks connect a request to its client. Each may be nil. They must not block, except Ask.
@@ -52,6 +67,10 @@ type Hooks struct {
 	Header   http.Header                // of the client's HTTP request; those in forward_headers are forwarded
 
 	Tried func(began time.Time, err error) // an attempt has ended
+
+	// Confirm asks the user before a call that needs consent. The error is a *ForbiddenError or an *InputError. nil =
+	// nobody can be asked.
+	Confirm func(ctx context.Context, d trust.Decision) error
 }
 
 // connection returns the connection that the request uses.
@@ -75,6 +94,7 @@ type callChain struct {
 	opts    *Options
 	servers *servers
 	clients *server.Clients
+	rules   trust.Rules
 	chain   callFunc
 }
 
@@ -91,7 +111,8 @@ func (c *callChain) serverFor(r *Request) (*server.Server, error) {
 }
 
 func newCallChain(opts *Options, servers *servers, clients *server.Clients) *callChain {
-	c := &callChain{opts: opts, servers: servers, clients: clients}
+	c := &callChain{opts: opts, servers: servers, clients: clients,
+		rules: trust.Rules{ConfirmWrites: opts.Execution.ConfirmWrites}}
 	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.trace(c.send))))))))
 	return c
 }
@@ -105,8 +126,34 @@ func (c *callChain) authorize(next callFunc) callFunc {
 		}
 		own := *r // later middleware may change this copy
 		own.server = s
+		d := c.decide(&own)
+		switch {
+		case d.Action == trust.Deny, d.Action == trust.Ask && own.Consent == "" && own.Confirm == nil:
+			return link.Reply{}, &ForbiddenError{Decision: d}
+		case d.Action == trust.Ask && own.Consent == "":
+			if err := own.Confirm(ctx, d); err != nil {
+				return link.Reply{}, err
+			}
+			own.Consent = "user"
+		}
 		return next(ctx, &own)
 	}
+}
+
+// decide decides on a request to its server.
+func (c *callChain) decide(r *Request) trust.Decision {
+	call := &trust.Call{
+		Caller: r.Caller, Profile: r.Profile, Server: r.Server, Method: r.Method, Tool: r.Tool,
+		Reads: r.Reads, Destructive: r.Destructive, Source: cmp.Or(r.Source, trust.SourceClient),
+		Round: r.Round, Carries: r.Carries, AfterResults: r.AfterResults,
+		Private: r.server.Config.Private(),
+	}
+	for _, name := range r.Carries {
+		if s := c.servers.named(name); s != nil && s.Config.Private() {
+			call.Confidential = append(call.Confidential, name)
+		}
+	}
+	return c.rules.Decide(call)
 }
 
 // admit makes calls wait in the server's fair queue. If a new configuration replaces the server while a call waits, the
@@ -175,9 +222,12 @@ func errorType(reply link.Reply, err error) string {
 func reasonOf(err error) string {
 	var failure *link.Failure
 	var input *InputError
+	var forbidden *ForbiddenError
 	switch {
 	case errors.As(err, &failure):
 		return failure.Reason
+	case errors.As(err, &forbidden):
+		return forbidden.Kind()
 	case errors.As(err, &input) && input.Declined:
 		return reason.Declined
 	case input != nil:

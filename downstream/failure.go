@@ -8,6 +8,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
 // UnknownError names a server, tool or other item that does not exist or is hidden from the caller.
@@ -15,6 +16,24 @@ type UnknownError struct{ What, Name string }
 
 // Error implements error.
 func (e *UnknownError) Error() string { return "Unknown " + e.What + ": " + e.Name }
+
+// ForbiddenError is the error of a call that was not made because of a decision: it is denied, or it needs consent and
+// nobody could be asked or the user refused.
+type ForbiddenError struct {
+	trust.Decision
+	Declined bool // the user was asked and refused
+}
+
+// Error implements error.
+func (e *ForbiddenError) Error() string { return e.Decision.Reason }
+
+// Kind returns the reason of the failure, see package reason.
+func (e *ForbiddenError) Kind() string {
+	if e.Declined {
+		return reason.Declined
+	}
+	return reason.Forbidden
+}
 
 // InputError is the error of a call whose server needs input that the client does not give.
 type InputError struct {
@@ -57,7 +76,11 @@ func Failed(err error, modern bool) *jsonrpc.Error {
 	var failure *link.Failure
 	var unknown *UnknownError
 	var input *InputError
+	var forbidden *ForbiddenError
 	switch {
+	case errors.As(err, &forbidden):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: forbidden.Error(),
+			Data: []byte(`{"reason":"` + forbidden.Kind() + `"}`)}
 	case errors.As(err, &input):
 		e := Failed(&link.Failure{Server: input.Server, Reason: reason.Protocol}, modern)
 		e.Message = input.Error()

@@ -19,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
 // The types of package catalog that the methods of Manager take and return.
@@ -62,6 +63,27 @@ func (m *Manager) Start() { m.servers.start() }
 // *InputError, or the cause of ctx.
 func (m *Manager) Call(ctx context.Context, r *Request) (link.Reply, error) {
 	return m.calls.chain(ctx, r)
+}
+
+// Decide returns the decision that Call makes on a request, without calling. The error is an *UnknownError.
+func (m *Manager) Decide(r *Request) (trust.Decision, error) {
+	s, err := m.calls.serverFor(r)
+	if err != nil {
+		return trust.Decision{}, err
+	}
+	own := *r
+	own.server = s
+	return m.calls.decide(&own), nil
+}
+
+// Private returns the names of the servers whose results are confidential, in order.
+func (m *Manager) Private() (names []string) {
+	for _, s := range m.servers.all().order {
+		if s.Config.Private() {
+			names = append(names, s.Config.Name)
+		}
+	}
+	return names
 }
 
 // Sessions returns the sessions of clients with servers.

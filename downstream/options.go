@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
 // The types of package server that the configuration and the methods of Manager use.
@@ -53,9 +54,9 @@ const (
 
 // Writes of a query that need the user's approval.
 const (
-	ConfirmAuto   = "auto"   // the least certain writes, see consent in package router
-	ConfirmAlways = "always" // every write
-	ConfirmNever  = "never"  // never ask
+	ConfirmAuto   = trust.ConfirmAuto
+	ConfirmAlways = trust.ConfirmAlways
+	ConfirmNever  = trust.ConfirmNever
 )
 
 // ExecutionConfig limits the steps of a plan.

@@ -47,7 +47,17 @@ type Config struct {
 	Session          string                   `yaml:"session"`           // "", shared or per_client
 	TrustAnnotations *bool                    `yaml:"trust_annotations"` // nil = true
 	Auth             *oauth.Config            `yaml:"auth"`              // nil = no OAuth tokens
+	Data             string                   `yaml:"data"`              // "", private or public
 }
+
+// Values of data.
+const (
+	DataPrivate = "private" // results are confidential
+	DataPublic  = "public"
+)
+
+// Private reports whether the server's results are confidential.
+func (c Config) Private() bool { return c.Data == DataPrivate }
 
 // OAuth returns the server's OAuth settings; ok is false if it needs no tokens.
 func (c Config) OAuth() (s oauth.Server, ok bool) {

@@ -17,6 +17,7 @@ const (
 const (
 	DependencyFailed = "dependency_failed"
 	NeedsApproval    = "needs_approval" // it needs the user's yes, and nobody could be asked
+	Forbidden        = "forbidden"      // a rule denies it, or nobody could be asked for the consent it needs
 	Declined         = "declined"       // the user did not allow it, or did not give an argument
 	Cancelled        = "cancelled"      // the client cancelled the query, or closed the connection
 	Timeout          = "timeout"        // of the step's call or of the query

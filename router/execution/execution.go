@@ -129,7 +129,10 @@ func StepError(err error) *plan.Error {
 	var failure *link.Failure
 	var unknown *downstream.UnknownError
 	var input *downstream.InputError
+	var forbidden *downstream.ForbiddenError
 	switch {
+	case errors.As(err, &forbidden):
+		return &plan.Error{Reason: forbidden.Kind(), Message: forbidden.Error()}
 	case errors.As(err, &input) && input.Declined:
 		return &plan.Error{Reason: reason.Declined, Message: input.Error()}
 	case errors.As(err, &input):

@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
@@ -299,6 +300,11 @@ func (s serverCheck) auth() {
 	}
 	if !httpguts.ValidHeaderFieldValue(a.ClientID) || !httpguts.ValidHeaderFieldValue(a.ClientSecret.Reveal()) {
 		s.fail(path, "client_id or client_secret holds a line break or another control character")
+	}
+	if a.Issuer != "" {
+		if err := auth.CheckIssuer(a.Issuer); err != nil {
+			s.fail(path+".issuer", err.Error())
+		}
 	}
 	for i, scope := range a.Scopes {
 		if !oauth.ValidScope(scope) {

@@ -34,7 +34,7 @@ func logIn(t *testing.T, opts downstream.Options) {
 	if !ok {
 		t.Fatal("the server wants no token")
 	}
-	token, err := oauth.Login(t.Context(), s, func(page string) {
+	token, err := oauth.Login(t.Context(), s, nil, func(page string) {
 		resp, err := http.Get(page)
 		if err != nil {
 			t.Errorf("opening the page: %v", err)

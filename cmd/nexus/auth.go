@@ -69,7 +69,8 @@ func (c *authLoginCmd) Run(w *world) error {
 	late := errors.New("no login within " + loginTime.String())
 	ctx, cancel := context.WithTimeoutCause(w.ctx, loginTime, late)
 	defer cancel()
-	token, err := oauth.Login(ctx, servers[0], func(url string) {
+	stored, _ := store.Load(c.Server) // a login also replaces a token that cannot be read
+	token, err := oauth.Login(ctx, servers[0], stored, func(url string) {
 		fmt.Fprintf(w.stdout, "Open this page in a browser to log in to %s:\n\n  %s\n\n", c.Server, url)
 		if w.terminal {
 			browse(url)

@@ -83,8 +83,8 @@ func (m issuerMetadata) check() error {
 
 // discover finds the authorization server of a server: first by the challenge of an unauthorized response and the
 // protected resource metadata, then by the authorization server metadata. A server without metadata may be its own
-// authorization server (MCP 2025-03-26).
-func discover(ctx context.Context, s Server) (*site, error) {
+// authorization server (MCP 2025-03-26). It contacts no other authorization server than only, unless that is empty.
+func discover(ctx context.Context, s Server, only string) (*site, error) {
 	g, err := newGuard(ctx, s.URL)
 	if err != nil {
 		return nil, err
@@ -106,9 +106,16 @@ func discover(ctx context.Context, s Server) (*site, error) {
 		return nil, errors.New("its metadata names no authorization server")
 	case resource != nil:
 		found.resource, issuer = resource.Resource, resource.AuthorizationServers[0]
+		if slices.ContainsFunc(resource.AuthorizationServers, func(i string) bool { return sameIssuer(i, only) }) {
+			issuer = only
+		}
 		if len(found.scopes) == 0 {
 			found.scopes = plausibleScopes(resource.ScopesSupported)
 		}
+	}
+	if only != "" && !sameIssuer(issuer, only) {
+		return nil, &refusal{fmt.Sprintf("it names the authorization server %.200q, but the router deals only with %q; "+
+			"if that has moved, set auth.issuer, or run nexus auth logout %s and log in again", issuer, only, s.Name)}
 	}
 	if found.meta, err = g.issuer(ctx, issuer); err != nil {
 		return nil, fmt.Errorf("the metadata of its authorization server %.200q cannot be used: %w", issuer, brief(err))
@@ -257,7 +264,7 @@ func (g *guard) issuer(ctx context.Context, issuer string) (issuerMetadata, erro
 		if 400 <= status && status < 500 {
 			continue
 		}
-		if err == nil && strings.TrimSuffix(meta.Issuer, "/") != issuer {
+		if err == nil && !sameIssuer(meta.Issuer, issuer) {
 			err = fmt.Errorf("its issuer %.200q does not match", meta.Issuer)
 		}
 		return meta, cmp.Or(err, meta.check())

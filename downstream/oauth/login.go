@@ -17,12 +17,13 @@ import (
 )
 
 // Login gets a token for a server. With the flow code, it calls show with the URL that a person has to open and waits
-// until the login is complete or ctx ends. It does not store the token.
-func Login(ctx context.Context, s Server, show func(url string)) (*Token, error) {
+// until the login is complete or ctx ends. stored is the token of the login before, nil if there is none. Login does
+// not store the new one.
+func Login(ctx context.Context, s Server, stored *Token, show func(url string)) (*Token, error) {
 	if s.byCredentials() {
-		return byCredentials(ctx, s)
+		return byCredentials(ctx, s, s.issuer(stored))
 	}
-	found, err := discover(ctx, s)
+	found, err := discover(ctx, s, s.issuer(stored))
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func browser(t *testing.T) func(address string) {
 // logIn logs in and stores the token.
 func logIn(t *testing.T, s oauth.Server, store oauth.Store) *oauth.Token {
 	t.Helper()
-	token, err := oauth.Login(t.Context(), s, browser(t))
+	token, err := oauth.Login(t.Context(), s, nil, browser(t))
 	if err != nil {
 		t.Fatalf("logging in: %v", err)
 	}
@@ -55,7 +55,7 @@ func TestLogin(t *testing.T) {
 	o := &mcptest.OAuth{}
 	s, state := serve(t, o), filepath.Join(t.TempDir(), "state")
 	var page string
-	token, err := oauth.Login(t.Context(), s, func(address string) { page = address; browser(t)(address) })
+	token, err := oauth.Login(t.Context(), s, nil, func(address string) { page = address; browser(t)(address) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestLogin_Refuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, c.o)
-			token, err := oauth.Login(t.Context(), s, browser(t))
+			token, err := oauth.Login(t.Context(), s, nil, browser(t))
 			if err == nil || !strings.Contains(err.Error(), c.want) || token != nil {
 				t.Errorf("got %v, %v, want an error with %q", token, err, c.want)
 			}
@@ -155,7 +155,7 @@ func TestLogin_WrongState(t *testing.T) {
 	s := serve(t, o)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
-	_, err := oauth.Login(ctx, s, func(address string) {
+	_, err := oauth.Login(ctx, s, nil, func(address string) {
 		resp, err := http.Get(address)
 		if err != nil {
 			t.Error(err)
@@ -182,12 +182,12 @@ func TestLogin_NoSecretInErrors(t *testing.T) {
 	}, Clients: map[string]string{"known": sent}}
 	s := serve(t, o)
 	s.Config = oauth.Config{ClientID: "known", ClientSecret: sent, Flow: oauth.FlowClientCredentials}
-	_, err := oauth.Login(t.Context(), s, nil)
+	_, err := oauth.Login(t.Context(), s, nil, nil)
 	if err == nil || strings.Contains(err.Error(), sent) || !strings.Contains(err.Error(), "400") {
 		t.Errorf("got %v, want the status and no secret", err)
 	}
 	s.Flow = ""
-	_, err = oauth.Login(t.Context(), s, browser(t))
+	_, err = oauth.Login(t.Context(), s, nil, browser(t))
 	if err == nil || strings.Contains(err.Error(), sent) || strings.Contains(err.Error(), "code-") {
 		t.Errorf("got %v, want neither code nor secret", err)
 	}

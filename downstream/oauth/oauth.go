@@ -7,7 +7,8 @@
 // stored. [Logout] revokes and deletes a token. golang.org/x/oauth2 requests tokens; a [guard] sends all requests to
 // URLs that servers name, and checks them first.
 //
-// A token is bound to the URL of its server and to the client_id that got it. Tokens and secrets never appear in
+// A token is bound to the URL of its server and to the client_id that got it, and client_secret to one authorization
+// server (see [Server.issuer]). Tokens and secrets never appear in
 // errors or logs. Everything is safe for concurrent use.
 package oauth
 
@@ -31,6 +32,7 @@ const ScopeServer = "server"
 type Config struct {
 	ClientID     string        `yaml:"client_id"` // empty = the router registers itself
 	ClientSecret redact.Secret `yaml:"client_secret"`
+	Issuer       string        `yaml:"issuer"` // authorization server; empty = the one of the first login
 	Scopes       []string      `yaml:"scopes"` // empty = those named by the server
 	Flow         string        `yaml:"flow"`   // empty = code
 	Scope        string        `yaml:"scope"`  // empty = server
@@ -47,6 +49,18 @@ type Server struct {
 
 // byCredentials reports whether tokens can be had without a person.
 func (s Server) byCredentials() bool { return s.Flow == FlowClientCredentials }
+
+// issuer returns the only authorization server that the router deals with for s: the configured one or, as it gets
+// client_secret, the one of the stored token of the same client. It is empty at the first login.
+func (s Server) issuer(stored *Token) string {
+	if s.Issuer == "" && s.ClientSecret != "" && stored != nil && stored.Client.ID == s.ClientID {
+		return stored.Issuer
+	}
+	return s.Issuer
+}
+
+// sameIssuer compares issuers without a trailing slash.
+func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
 // LoginCommand returns the command that gets a token for a server.
 func LoginCommand(server string) string { return "nexus auth login " + server }

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,15 +140,19 @@ func (s *Source) read(file os.FileInfo) {
 	switch {
 	case err == nil && t != nil && t.Of(s.server):
 		s.token = t
-	case s.server.byCredentials(): // a new token can be requested
-	case err != nil:
+	case err != nil && !s.knowsIssuer():
 		s.why = s.person(err.Error())
+	case s.server.byCredentials(): // a new token can be requested
 	case t != nil:
 		s.why = s.person("its configuration has changed since somebody logged in")
 	default:
 		s.why = s.person("nobody is logged in")
 	}
 }
+
+// knowsIssuer reports whether the router can request a token without the stored one, which names the issuer that gets
+// client_secret.
+func (s *Source) knowsIssuer() bool { return s.server.byCredentials() && s.server.Issuer != "" }
 
 // person returns an error that tells a person what to do.
 func (s *Source) person(why string) error {
@@ -215,8 +220,8 @@ func (s *Source) renew(old *Token) (*Token, os.FileInfo, error) {
 	}
 	file := s.store.look(s.server.Name)
 	stored, err := s.store.Load(s.server.Name)
-	if err != nil && !s.server.byCredentials() {
-		return nil, nil, err
+	if err != nil && !s.knowsIssuer() {
+		return nil, nil, s.person(err.Error())
 	}
 	switch {
 	case stored != nil && stored.Of(s.server) && (old == nil || stored.Access != old.Access):
@@ -227,7 +232,7 @@ func (s *Source) renew(old *Token) (*Token, os.FileInfo, error) {
 	case stored == nil && !s.server.byCredentials() && s.store.folder != "":
 		return nil, nil, s.person("nobody is logged in")
 	}
-	next, err := s.request(ctx, old)
+	next, err := s.request(ctx, old, cmp.Or(stored, old))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -237,10 +242,11 @@ func (s *Source) renew(old *Token) (*Token, os.FileInfo, error) {
 	return next, s.store.look(s.server.Name), nil
 }
 
-func (s *Source) request(ctx context.Context, old *Token) (*Token, error) {
+// request requests the next token after old. The router got known, which may be of another configuration, before.
+func (s *Source) request(ctx context.Context, old, known *Token) (*Token, error) {
 	switch {
 	case s.server.byCredentials():
-		return byCredentials(ctx, s.server)
+		return byCredentials(ctx, s.server, s.server.issuer(known))
 	case old == nil || !old.Renewable():
 		return nil, s.person("its token has expired and cannot be renewed")
 	}

@@ -366,11 +366,80 @@ func TestSource_ClientCredentialsWithoutFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, state := range []string{"", file, broken} {
+		if s.Issuer = ""; state != "" { // which issuer gets the secret is not known
+			open(t, s, oauth.NewStore(state), io.Discard).refused("token of server hr")
+			s.Issuer = o.URL
+		}
 		c := open(t, s, oauth.NewStore(state), io.Discard)
 		c.must()
 		c.must()
 		if got := o.Count("client_credentials"); got != i+1 {
 			t.Errorf("state %q: got %d requests, want one for both calls", state, got-i)
 		}
+	}
+}
+
+// A secret goes to no other issuer than the configured one or that of the first login, also after a restart.
+func TestSource_SecretBelongsToIssuer(t *testing.T) {
+	const secret = "s3cr3t"
+	evil := &mcptest.OAuth{Clients: map[string]string{"robot": secret}}
+	serve(t, evil)
+	named := ""
+	o := &mcptest.OAuth{Clients: map[string]string{"robot": secret}, Resource: func(meta map[string]any) {
+		if named != "" {
+			meta["authorization_servers"] = []string{named}
+		}
+	}}
+	for _, flow := range []string{oauth.FlowClientCredentials, oauth.FlowCode} {
+		s, store := serve(t, o), oauth.NewStore(t.TempDir())
+		s.Config = oauth.Config{ClientID: "robot", ClientSecret: secret, Flow: flow}
+		token := logIn(t, s, store)
+		named = evil.URL
+		_, err := oauth.Login(t.Context(), s, token, browser(t))
+		if err == nil || !strings.Contains(err.Error(), evil.URL) || !strings.Contains(err.Error(), o.URL) {
+			t.Errorf("%s: got %v, want that another login is refused with both issuers", flow, err)
+		}
+		save(t, store, expired(token, -time.Second))
+		if c := open(t, s, store, io.Discard); flow == oauth.FlowCode {
+			c.must() // with the refresh token, at the issuer of the login
+		} else {
+			c.refused(evil.URL)
+			c.refused(o.URL)
+		}
+		s.Issuer = o.URL
+		if _, err = oauth.Login(t.Context(), s, nil, browser(t)); err == nil {
+			t.Errorf("%s: a login at another than the configured issuer succeeds", flow)
+		}
+		s.Issuer = evil.URL // the old login is of no use, and its issuer does not get the secret
+		if flow == oauth.FlowCode {
+			open(t, s, store, io.Discard).refused("its configuration has changed")
+		}
+		if _, err := oauth.Logout(t.Context(), s, store); err != nil {
+			t.Error(err)
+		}
+		named = ""
+	}
+	if forms := evil.Forms(); len(forms) != 0 {
+		t.Errorf("another issuer got %v", forms)
+	}
+}
+
+// A token of an older router that does not say where it is from is not used, and its secret goes nowhere.
+func TestSource_TokenWithoutIssuer(t *testing.T) {
+	o := &mcptest.OAuth{Clients: map[string]string{"robot": "right"}}
+	for _, flow := range []string{oauth.FlowClientCredentials, oauth.FlowCode} {
+		s, state := serve(t, o), t.TempDir()
+		s.Config = oauth.Config{ClientID: "robot", ClientSecret: "right", Flow: flow}
+		store := oauth.NewStore(state)
+		token := *logIn(t, s, store)
+		token.Issuer = ""
+		save(t, store, expired(&token, -time.Second))
+		before := len(o.Forms())
+		open(t, s, store, io.Discard).refused("log in again")
+		if len(o.Forms()) != before {
+			t.Errorf("%s: got %v, want no token request", flow, o.Forms()[before:])
+		}
+		logIn(t, s, store)
+		open(t, s, store, io.Discard).must()
 	}
 }

@@ -43,7 +43,7 @@ func (st Store) Load(server string) (*Token, error) {
 		return nil, fmt.Errorf("reading the token of server %s: %w", server, err)
 	}
 	t := &Token{}
-	if json.Unmarshal(text, t) != nil { // its error may quote the token
+	if json.Unmarshal(text, t) != nil || t.Access != "" && t.Issuer == "" { // the error may quote the token
 		return nil, fmt.Errorf("the token of server %s in %s is invalid; log in again", server, name)
 	}
 	if t.Server != server || t.Access == "" {

@@ -55,7 +55,12 @@ func (t *Token) String() string { return "token for " + t.Server }
 // Of reports whether the token may be sent to a server with its current configuration.
 func (t *Token) Of(s Server) bool {
 	return t.Server == s.Name && t.URL == s.URL && t.byCredentials() == s.byCredentials() &&
-		t.Client.Registered == (s.ClientID == "") && (s.ClientID == "" || t.Client.ID == s.ClientID)
+		t.Client.Registered == (s.ClientID == "") && (s.ClientID == "" || t.Client.ID == s.ClientID) && t.issuedFor(s)
+}
+
+// issuedFor reports whether the token is from an authorization server that may get the configured secret.
+func (t *Token) issuedFor(s Server) bool {
+	return t.Issuer != "" && (s.Issuer == "" || sameIssuer(t.Issuer, s.Issuer))
 }
 
 func (t *Token) byCredentials() bool { return t.Flow == FlowClientCredentials }
@@ -76,12 +81,16 @@ type refusal struct{ why string }
 
 func (r *refusal) Error() string { return r.why }
 
-// secret returns the secret of the client: the configured one, or the one of its registration.
+// secret returns the secret of the client: the configured one, or the one of its registration. It is empty if the
+// authorization server may not get it.
 func (t *Token) secret(s Server) string {
-	if s.ClientID == t.Client.ID {
-		return s.ClientSecret.Reveal()
+	switch {
+	case s.ClientID != t.Client.ID:
+		return t.Client.Secret
+	case !t.issuedFor(s):
+		return ""
 	}
-	return t.Client.Secret
+	return s.ClientSecret.Reveal()
 }
 
 // request requests a token with a grant and returns a copy of t with it.
@@ -169,9 +178,10 @@ func (t *Token) renew(ctx context.Context, s Server) (*Token, error) {
 	return t.request(ctx, g, s, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
 }
 
-// byCredentials gets a token with the router's own secret.
-func byCredentials(ctx context.Context, s Server) (*Token, error) {
-	found, err := discover(ctx, s)
+// byCredentials gets a token with the router's own secret, which it sends to no other issuer than only, unless that is
+// empty.
+func byCredentials(ctx context.Context, s Server, only string) (*Token, error) {
+	found, err := discover(ctx, s, only)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ type Config struct {
 }
 
 // Default returns the documented defaults.
-func Default() Config { return Config{ToolTokens: 6000, MaxRounds: 2, Mode: ModePlan, Learn: true} }
+func Default() Config { return Config{ToolTokens: 6000, MaxRounds: 3, Mode: ModePlan, Learn: true} }
 
 // bytesPerToken is the number of bytes of a prompt that count as a token: the approximate average of large models'
 // tokenizers for English and JSON.

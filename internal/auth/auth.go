@@ -216,18 +216,20 @@ func WrongKey() *Refusal {
 	return &Refusal{Status: http.StatusUnauthorized, Code: "invalid_token", Text: "the API key is not valid"}
 }
 
-// Authenticate returns the caller identified by the headers of a request: by a key in "Authorization: Bearer" or
+// Authenticate returns the caller identified by the headers of a request to a path: by a key in "Authorization: Bearer" or
 // "X-API-Key", or by a token in "Authorization: Bearer". Other Authorization schemes are ignored; present is false if
 // no key or token is left. If there are several, all must be valid and belong to the same caller. ctx limits the wait
 // for the keys of the token's issuer.
-func (k *Keys) Authenticate(ctx context.Context, h http.Header) (c Caller, present bool, refused *Refusal) {
+func (k *Keys) Authenticate(
+	ctx context.Context, h http.Header, path string,
+) (c Caller, present bool, refused *Refusal) {
 	var seen []string
 	for i, credential := range credentials(h) {
 		if slices.Contains(seen, credential.text) {
 			continue
 		}
 		seen = append(seen, credential.text)
-		other, refused := k.identify(ctx, credential)
+		other, refused := k.identify(ctx, credential, path)
 		switch {
 		case refused != nil:
 			return Caller{}, true, refused
@@ -260,12 +262,12 @@ func credentials(h http.Header) (all []credential) {
 	return all
 }
 
-func (k *Keys) identify(ctx context.Context, c credential) (Caller, *Refusal) {
+func (k *Keys) identify(ctx context.Context, c credential, path string) (Caller, *Refusal) {
 	if caller, ok := k.Identify(c.text); ok {
 		return caller, nil
 	}
 	if t := k.valid.Load().tokens; t != nil && c.bearer && (!k.Any() || strings.Count(c.text, ".") == 2) {
-		return t.identify(ctx, c.text)
+		return t.identify(ctx, c.text, path)
 	}
 	return Caller{}, WrongKey()
 }

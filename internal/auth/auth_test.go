@@ -96,7 +96,7 @@ func TestAuthenticate(t *testing.T) {
 		{"the other wrong", http.Header{"Authorization": {"Bearer C"}, "X-Api-Key": {"A"}}, true, ""},
 		{"twice", http.Header{"X-Api-Key": {"A", "B"}}, true, ""},
 	} {
-		c, present, refused := k.Authenticate(t.Context(), row.header)
+		c, present, refused := k.Authenticate(t.Context(), row.header, "/mcp")
 		if present != row.present || (present && refused == nil) != (row.want != "") || c.Name != row.want {
 			t.Errorf("%s: got present %t and caller %q, want %t and %q", row.name, present, c.Name, row.present, row.want)
 		}
@@ -109,7 +109,7 @@ func FuzzAuthenticate(f *testing.F) {
 	f.Add("Bearer ", "")
 	f.Add("bearer\tA", "B")
 	f.Fuzz(func(t *testing.T, authorization, apiKey string) {
-		c, present, refused := k.Authenticate(t.Context(), http.Header{"Authorization": {authorization}, "X-Api-Key": {apiKey}})
+		c, present, refused := k.Authenticate(t.Context(), http.Header{"Authorization": {authorization}, "X-Api-Key": {apiKey}}, "/mcp")
 		if !present {
 			t.Fatal("got no key, want one: X-API-Key is there")
 		}

@@ -48,6 +48,25 @@ func (c *OAuthConfig) accepts(audience string) bool {
 	return below && (path == "" || Endpoint(path) == path)
 }
 
+// admits reports whether a token for audiences is valid at a path of the router. A token for one MCP endpoint is valid
+// at that endpoint only, one for the router everywhere.
+func (c *OAuthConfig) admits(audiences []string, path string) (here, everywhere bool) {
+	base := c.Base()
+	for _, audience := range audiences {
+		if !c.accepts(audience) {
+			continue
+		}
+		endpoint := strings.TrimPrefix(strings.TrimSuffix(audience, "/"), base)
+		switch {
+		case base == "" || endpoint == "":
+			return true, true
+		case endpoint == Endpoint(path):
+			here = true
+		}
+	}
+	return here, false
+}
+
 // Endpoint returns the public path of the MCP endpoint that serves a path, such as /sse for /messages/. It is empty
 // for other paths.
 func Endpoint(path string) string {

@@ -30,7 +30,7 @@ type tokens struct {
 	revoked  atomic.Bool // replaced by another configuration
 
 	mu      sync.Mutex
-	holders *lru.Cache[string, *rights] // by subject and matching claims
+	holders *lru.Cache[string, *rights] // by subject, matching claims and endpoint
 }
 
 func newTokens(c OAuthConfig, o Options) (*tokens, error) {
@@ -72,9 +72,13 @@ func CheckAudience(audience string) error {
 	return nil
 }
 
-// identify returns the holder of a token.
-func (t *tokens) identify(ctx context.Context, raw string) (Caller, *Refusal) {
+// identify returns the holder of a token that is sent to a path.
+func (t *tokens) identify(ctx context.Context, raw, path string) (Caller, *Refusal) {
 	token, err := t.verifier.Verify(ctx, raw)
+	here, everywhere := t.config.admits(token.Audience, path)
+	if err == nil && !here {
+		err = bearer.ErrAudience
+	}
 	var invalid bearer.Invalid
 	switch {
 	case errors.As(err, &invalid):
@@ -89,14 +93,19 @@ func (t *tokens) identify(ctx context.Context, raw string) (Caller, *Refusal) {
 	if len(matching) == 0 && len(t.grants) > 0 {
 		return Caller{}, &Refusal{Status: http.StatusForbidden, Text: "the token has no claim that gives access"}
 	}
-	held := t.hold(token, matching)
+	where := ""
+	if !everywhere {
+		where = Endpoint(path)
+	}
+	held := t.hold(token, matching, where)
 	return Caller{Name: token.Subject, ID: "oauth:" + t.config.Issuer + " " + token.Subject,
 		access: held.access.Load(), rights: held}, nil
 }
 
-// hold returns the rights of a token's holder, which last at least as long as the token.
-func (t *tokens) hold(token bearer.Token, matching []int) *rights {
-	key := token.Subject + "\x00" + fmt.Sprint(matching)
+// hold returns the rights of a token's holder, which last at least as long as the token. A token for one endpoint, where,
+// does not prolong what others have opened.
+func (t *tokens) hold(token bearer.Token, matching []int, where string) *rights {
+	key := token.Subject + "\x00" + fmt.Sprint(matching) + where
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	held, known := t.holders.Get(key)

@@ -86,7 +86,7 @@ func TestClaims(t *testing.T) {
 		for name, value := range row.claims {
 			claims[name] = value
 		}
-		c, present, refused := k.Authenticate(t.Context(), bearerOf(issuer.Token(claims)))
+		c, present, refused := k.Authenticate(t.Context(), bearerOf(issuer.Token(claims)), "/mcp")
 		if row.status != 0 {
 			if !present || refused == nil || refused.Status != row.status || c.MaySee("hr") {
 				t.Errorf("%s: got %+v, want status %d", row.name, refused, row.status)
@@ -138,7 +138,7 @@ func TestWhereTokensCount(t *testing.T) {
 		{"wrong token", "", "malformed", bearerOf("x.y.z")},
 		{"another scheme", "", "", http.Header{"Authorization": {"DPoP " + ann}}},
 	} {
-		c, present, refused := k.Authenticate(t.Context(), row.h)
+		c, present, refused := k.Authenticate(t.Context(), row.h, "/mcp")
 		switch {
 		case row.text != "" && (refused == nil || refused.Status != 401 || refused.Code != "invalid_token" || !strings.Contains(refused.Text, row.text)):
 			t.Errorf("%s: got %+v, want it refused with %q", row.name, refused, row.text)
@@ -170,11 +170,67 @@ func TestAudiences(t *testing.T) {
 		k := keysOf(t, auth.Config{OAuth: &auth.OAuthConfig{Issuer: issuer.URL, Audience: row.audience}}, auth.Options{})
 		for audiences, want := range map[string]bool{row.good: true, row.bad: false} {
 			for audience := range strings.FieldsSeq(audiences) {
-				_, _, refused := k.Authenticate(t.Context(), bearerOf(issuer.Token(bearertest.Claims{"aud": audience})))
-				if (refused == nil) != want {
-					t.Errorf("%s: got a token for %s refused: %+v, want it accepted: %t", row.audience, audience, refused, want)
+				got := opens(t, k, issuer.Token(bearertest.Claims{"aud": audience}))
+				if (got != "") != want {
+					t.Errorf("%s: got a token for %s accepted at %q, want that anywhere: %t", row.audience, audience, got, want)
 				}
 			}
+		}
+	}
+}
+
+// opens returns the paths where a token is accepted.
+func opens(t *testing.T, k *auth.Keys, token string) string {
+	t.Helper()
+	var open []string
+	for _, path := range []string{
+		"/mcp", "/sse", "/messages", "/messages/", "/proxy/mcp", "/proxy/sse", "/proxy/messages/", "/servers/hr/mcp",
+		"/servers/HR/mcp", "/servers/a_b-1/mcp", "/profiles/hr/mcp", "/profiles/x/mcp", "/healthz", "/metrics", "/ui/", "/ui/mcp",
+		"/MCP", "/mcp/", "",
+	} {
+		if _, _, refused := k.Authenticate(t.Context(), bearerOf(token), path); refused == nil {
+			open = append(open, path)
+		} else if refused.Status != http.StatusUnauthorized || !strings.Contains(refused.Text, "another audience") {
+			t.Errorf("at %s: got %+v", path, refused)
+		}
+	}
+	return strings.Join(open, " ")
+}
+
+// A token for one endpoint opens that endpoint, and no other path.
+func TestAudienceOfEndpoint(t *testing.T) {
+	issuer := bearertest.New(t)
+	const base = "https://mcp.example.com/router"
+	all := "/mcp /sse /messages /messages/ /proxy/mcp /proxy/sse /proxy/messages/ /servers/hr/mcp /servers/HR/mcp " +
+		"/servers/a_b-1/mcp /profiles/hr/mcp /profiles/x/mcp /healthz /metrics /ui/ /ui/mcp /MCP /mcp/ "
+	for _, row := range []struct {
+		configured string
+		audience   any
+		want       string
+	}{
+		{base, base, all},
+		{base + "/", base, all},
+		{base, base + "/", all},
+		{base, base + "/mcp", "/mcp"},
+		{base, base + "/mcp/", "/mcp"},
+		{base, base + "/MCP", ""},
+		{base, base + "/sse", "/sse /messages /messages/"},
+		{base, base + "/proxy/sse", "/proxy/sse /proxy/messages/"},
+		{base, base + "/proxy/mcp", "/proxy/mcp"},
+		{base, base + "/servers/hr/mcp", "/servers/hr/mcp"},
+		{base, base + "/servers/HR/mcp", "/servers/HR/mcp"},
+		{base, base + "/profiles/hr/mcp", "/profiles/hr/mcp"},
+		{base, []string{base + "/mcp", base + "/servers/hr/mcp"}, "/mcp /servers/hr/mcp"},
+		{base, []string{base + "/mcp", "https://other.example.com"}, "/mcp"},
+		{base, []string{base + "/mcp", base}, all},
+		{base + "/mcp", base + "/mcp", "/mcp"},
+		{base + "/proxy/mcp", []string{base + "/proxy/mcp", base, base + "/mcp"}, "/proxy/mcp"},
+		{"nexus", "nexus", all},
+		{"nexus", []string{"nexus", base + "/mcp"}, all},
+	} {
+		k := keysOf(t, auth.Config{OAuth: &auth.OAuthConfig{Issuer: issuer.URL, Audience: row.configured}}, auth.Options{})
+		if got := opens(t, k, issuer.Token(bearertest.Claims{"aud": row.audience})); got != row.want {
+			t.Errorf("%s: got a token for %v accepted at %q, want %q", row.configured, row.audience, got, row.want)
 		}
 	}
 }
@@ -188,7 +244,7 @@ func TestExpiry(t *testing.T) {
 	}}}, auth.Options{Now: func() time.Time { return now }})
 	caller := func(sub, group string, lasts time.Duration) auth.Caller {
 		t.Helper()
-		c, _, refused := k.Authenticate(t.Context(), bearerOf(issuer.Token(bearertest.Claims{"sub": sub, "groups": group, "exp": now.Add(lasts).Unix()})))
+		c, _, refused := k.Authenticate(t.Context(), bearerOf(issuer.Token(bearertest.Claims{"sub": sub, "groups": group, "exp": now.Add(lasts).Unix()})), "/mcp")
 		if refused != nil {
 			t.Fatalf("got %+v, want the token to count", refused)
 		}
@@ -224,7 +280,7 @@ func TestReplaceOAuth(t *testing.T) {
 	}
 	k := keysOf(t, config(bearertest.Audience), auth.Options{})
 	token := bearerOf(issuer.Token(bearertest.Claims{"aud": []string{bearertest.Audience, "other"}}))
-	c, _, _ := k.Authenticate(t.Context(), token)
+	c, _, _ := k.Authenticate(t.Context(), token, "/mcp")
 	if done := k.Replace(keysOf(t, config(bearertest.Audience), auth.Options{})); !done.None() {
 		t.Errorf("the same: got %+v, want no change", done)
 	}
@@ -237,7 +293,7 @@ func TestReplaceOAuth(t *testing.T) {
 	if _, valid := c.Now(); valid || c.Expired() {
 		t.Error("another audience: got the former caller valid or expired, want it revoked")
 	}
-	if c, _, refused := k.Authenticate(t.Context(), token); refused != nil || c.Name != "ann" {
+	if c, _, refused := k.Authenticate(t.Context(), token, "/mcp"); refused != nil || c.Name != "ann" {
 		t.Errorf("another audience: got %+v, want the token to count anew", refused)
 	}
 	if done := k.Replace(keysOf(t, auth.Config{}, auth.Options{})); !done.OAuth || k.Required() {

@@ -45,6 +45,9 @@ var ErrUnavailable = errors.New("the keys of the issuer cannot be fetched")
 // token.
 type Invalid string
 
+// ErrAudience is the error for a token that is valid elsewhere.
+const ErrAudience Invalid = "the token is for another audience"
+
 // Error implements error.
 func (i Invalid) Error() string { return string(i) }
 
@@ -59,9 +62,10 @@ type Options struct {
 
 // Token is a valid token.
 type Token struct {
-	Subject string
-	Expires time.Time      // including leeway for clock differences
-	Claims  map[string]any // as JSON decodes them; not to be changed
+	Subject  string
+	Audience []string       // all of them, also those that are not accepted
+	Expires  time.Time      // including leeway for clock differences
+	Claims   map[string]any // as JSON decodes them; not to be changed
 }
 
 // Verifier verifies the tokens of an issuer.
@@ -128,8 +132,9 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Token, error) {
 		return Token{}, reasonOf(err)
 	}
 	subject, _ := claims.GetSubject()
+	audience, _ := claims.GetAudience()
 	expires, _ := claims.GetExpirationTime() // it is there
-	token := Token{Subject: subject, Expires: expires.Add(leeway), Claims: claims}
+	token := Token{Subject: subject, Audience: audience, Expires: expires.Add(leeway), Claims: claims}
 	v.known.Put(hash, verified{token, used}, len(raw))
 	return token, nil
 }
@@ -173,7 +178,7 @@ func (v *Verifier) check(t *jwt.Token, claims jwt.MapClaims) error {
 		return Invalid("the token is of another issuer")
 	}
 	if aud, err := claims.GetAudience(); err != nil || !slices.ContainsFunc(aud, v.accepts) {
-		return Invalid("the token is for another audience")
+		return ErrAudience
 	}
 	sub, err := claims.GetSubject()
 	if err != nil || sub == "" || len(sub) > maxSubject || !utf8.ValidString(sub) ||

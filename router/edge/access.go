@@ -57,7 +57,7 @@ func (p *policy) valid(c auth.Caller) bool {
 func (p *policy) identify(r *http.Request) (caller auth.Caller, refused *auth.Refusal) {
 	present := false
 	if p.needsKey() {
-		caller, present, refused = p.keys.Authenticate(r.Context(), r.Header)
+		caller, present, refused = p.keys.Authenticate(r.Context(), r.Header, r.URL.Path)
 	}
 	delete(r.Header, "Authorization")
 	delete(r.Header, "X-Api-Key")

@@ -61,7 +61,10 @@ func TestTokenOnEveryPath(t *testing.T) {
 		if resp, text := r.raw(row.method, row.path, row.body, header); resp.StatusCode != 200 || !strings.Contains(text, row.want) {
 			t.Errorf("%s %s: got %d %s, want 200 with %q", row.method, row.path, resp.StatusCode, text, row.want)
 		}
-		for wrong, header := range map[string]map[string]string{"no token": nil, "expired": bearer(issuer.Token(bearertest.Claims{"exp": 1})), "as a password": basic(token)} {
+		for wrong, header := range map[string]map[string]string{
+			"no token": nil, "expired": bearer(issuer.Token(bearertest.Claims{"exp": 1})), "as a password": basic(token),
+			"for another endpoint": bearer(issuer.Token(bearertest.Claims{"aud": bearertest.Audience + "/profiles/other/mcp"})),
+		} {
 			resp, text := r.raw(row.method, row.path, row.body, header)
 			if got := strings.Join(resp.Header.Values("WWW-Authenticate"), "; "); resp.StatusCode != 401 || !strings.Contains(got, `resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource`) || strings.Contains(got, "Basic") {
 				t.Errorf("%s %s, %s: got %d %q %s, want 401 and where the metadata is", row.method, row.path, wrong, resp.StatusCode, got, text)

@@ -124,7 +124,7 @@ func (o *operators) sees(r *http.Request) func(server, tool string) bool { retur
 // operator identifies the sender of a request for an ops path: by a key or token as on every path, or by a key sent as
 // the password of a browser.
 func (o *operators) operator(r *http.Request) (auth.Caller, *auth.Refusal) {
-	caller, present, refused := o.keys.Authenticate(r.Context(), r.Header)
+	caller, present, refused := o.keys.Authenticate(r.Context(), r.Header, r.URL.Path)
 	if present {
 		return caller, refused
 	}

@@ -49,7 +49,7 @@ func (c settingsCheck) keys(access *auth.Config) {
 			c.fail(path+".name", "%q is already the name of %s", key.Name, named[key.Name])
 		}
 		named[key.Name] = path
-		c.access(path, key.Servers, key.Tools)
+		c.limits(path, key.Limits(), c.noServer)
 		hash, unreadable := c.key(path, key)
 		switch {
 		case unreadable != nil && len(before) > 0:
@@ -183,7 +183,7 @@ func (c settingsCheck) oauth(access *auth.Config) {
 		if claim.Claim == "" || claim.Value == "" {
 			c.fail(item, "needs a claim and its value")
 		}
-		c.access(item, claim.Servers, claim.Tools)
+		c.limits(item, claim.Limits(), c.noServer)
 	}
 }
 

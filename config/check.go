@@ -115,22 +115,26 @@ func (c *checker) atLeast(path string, value, least int) {
 func (c *checker) patterns(list string, patterns []string) {
 	for i, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			c.fail(at(list, i), "is not a valid pattern; want a tool name, where * matches anything")
+			c.fail(at(list, i), "is not a valid pattern; want a name, where * matches anything")
 		}
 	}
 }
 
-// access checks the rights that the mapping at a path gives.
-func (c *checker) access(path string, servers []string, tools auth.Filter) {
-	c.patterns(path+".tools.allow", tools.Allow)
-	c.patterns(path+".tools.deny", tools.Deny)
-	for i, name := range servers {
+// limits checks the rights that the mapping at a path gives. unknown is called for a server that is not configured.
+func (c *checker) limits(path string, l auth.Limits, unknown func(item string)) {
+	c.patterns(path+".tools.allow", l.Tools.Allow)
+	c.patterns(path+".tools.deny", l.Tools.Deny)
+	c.patterns(path+".resources.allow", l.Resources.Allow)
+	c.patterns(path+".prompts.allow", l.Prompts.Allow)
+	for i, name := range l.Servers {
 		if c.names[name] == "" {
-			item := at(path+".servers", i)
-			c.warn(item, "%s names no server", item)
+			unknown(at(path+".servers", i))
 		}
 	}
 }
+
+// noServer warns about the name of a server at a path.
+func (c *checker) noServer(path string) { c.warn(path, "%s names no server", path) }
 
 // settingsCheck checks and completes the settings.
 type settingsCheck struct{ *checker }
@@ -186,7 +190,7 @@ func (c settingsCheck) settings(s *Settings) {
 		if p.Surface != "" {
 			c.oneOf(path+".surface", p.Surface, SurfaceRouter, SurfaceProxy)
 		}
-		c.access(path, p.Servers, p.Tools)
+		c.limits(path, p.Limits(), func(item string) { c.fail(item, "names no server: %s", c.got(item)) })
 	}
 	c.oneOf("log.level", s.Log.Level, "trace", "debug", "info", "warn", "error")
 	c.oneOf("log.format", s.Log.Format, "text", "json")

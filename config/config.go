@@ -63,9 +63,16 @@ type Settings struct {
 
 // Profile is a part of the servers and tools with a path of its own.
 type Profile struct {
-	Servers []string    `yaml:"servers"` // empty = all
-	Tools   auth.Filter `yaml:"tools"`
-	Surface string      `yaml:"surface"` // router or proxy; empty = router
+	Servers   []string       `yaml:"servers"` // empty = all
+	Tools     auth.Filter    `yaml:"tools"`
+	Resources auth.AllowList `yaml:"resources"`
+	Prompts   auth.AllowList `yaml:"prompts"`
+	Surface   string         `yaml:"surface"` // router or proxy; empty = router
+}
+
+// Limits returns what callers of the profile may use at most.
+func (p Profile) Limits() auth.Limits {
+	return auth.Limits{Servers: p.Servers, Tools: p.Tools, Resources: p.Resources, Prompts: p.Prompts}
 }
 
 // Surfaces of profiles.

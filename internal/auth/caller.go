@@ -1,12 +1,6 @@
 package auth
 
-import (
-	"fmt"
-	"path"
-	"slices"
-	"strings"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Caller is the sender of a request with its permissions on arrival. It is a small comparable value. The zero Caller
 // has no name and may use nothing.
@@ -46,7 +40,8 @@ func (r *rights) now() *access {
 }
 
 func newCaller(kc KeyConfig) (Caller, error) {
-	may, err := newAccess(kc.Servers, kc.Tools)
+	may, err := newAccess(kc.Limits())
+	may.ops = kc.Ops
 	return Caller{Name: kc.Name, ID: "key:" + kc.Name, access: may, rights: newRights(may)}, err
 }
 
@@ -62,75 +57,6 @@ func (c Caller) Now() (Caller, bool) {
 
 // Expired reports whether the caller has lost its rights only because its tokens have expired.
 func (c Caller) Expired() bool { return c.rights != nil && c.rights.expired() }
-
-// access is what a caller may use: the union of its grants. It is immutable.
-type access []grant
-
-// grant allows a part of the servers and tools.
-type grant struct {
-	servers     []string // empty = all
-	allow, deny []string // slashes are masked
-}
-
-func newAccess(servers []string, tools Filter) (*access, error) {
-	g, err := newGrant(servers, tools)
-	return &access{g}, err
-}
-
-func newGrant(servers []string, tools Filter) (grant, error) {
-	masked := func(patterns []string) (out []string) {
-		for _, p := range patterns {
-			out = append(out, mask(p))
-		}
-		return out
-	}
-	for _, pattern := range slices.Concat(tools.Allow, tools.Deny) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return grant{}, fmt.Errorf("the tool pattern %q is malformed", pattern)
-		}
-	}
-	return grant{servers: slices.Clone(servers), allow: masked(tools.Allow), deny: masked(tools.Deny)}, nil
-}
-
-func (a *access) equal(b *access) bool { return slices.EqualFunc(*a, *b, grant.equal) }
-
-func (a *access) limits() bool {
-	return !slices.ContainsFunc(*a, func(g grant) bool { return !g.limits() })
-}
-
-func (a *access) mayUse(server, tool string) bool {
-	name := mask(server + "__" + tool)
-	return slices.ContainsFunc(*a, func(g grant) bool { return g.mayUse(server, name) })
-}
-
-func (a *access) maySee(server string) bool {
-	return slices.ContainsFunc(*a, func(g grant) bool { return g.maySee(server) })
-}
-
-func (g grant) equal(b grant) bool {
-	return slices.Equal(g.servers, b.servers) && slices.Equal(g.allow, b.allow) && slices.Equal(g.deny, b.deny)
-}
-
-func (g grant) limits() bool { return len(g.servers)+len(g.allow)+len(g.deny) > 0 }
-
-// mayUse reports whether the grant allows a tool, given by its masked full name.
-func (g grant) mayUse(server, name string) bool {
-	return g.has(server) && (len(g.allow) == 0 || matchesAny(g.allow, name)) && !matchesAny(g.deny, name)
-}
-
-func (g grant) maySee(server string) bool {
-	prefix := server + "__"
-	could := func(pattern string) bool { return couldMatch(pattern, prefix) }
-	return g.has(server) && (len(g.allow) == 0 || slices.ContainsFunc(g.allow, could)) &&
-		!slices.ContainsFunc(g.deny, func(pattern string) bool { return matchesAll(pattern, prefix) })
-}
-
-func (g grant) has(server string) bool {
-	return len(g.servers) == 0 || slices.Contains(g.servers, server)
-}
-
-// mask hides slashes from path.Match, because * must match them: deny: ["a__*"] denies a__x/y.
-func mask(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 
 // Restricted reports whether the caller may not use everything.
 func (c Caller) Restricted() bool {
@@ -158,15 +84,38 @@ func (c Caller) Visible() func(server, tool string) bool {
 }
 
 // MayUse reports whether the caller may see and use the tool of the server, both by their own names.
-func (c Caller) MayUse(server, tool string) bool {
-	return c.may(func(a *access) bool { return a.mayUse(server, tool) })
+func (c Caller) MayUse(server, tool string) bool { return c.mayName(Tools, server, tool) }
+
+// MayRead reports whether the caller may read, complete and subscribe to the resource or resource template of the
+// server.
+func (c Caller) MayRead(server, uri string) bool { return c.mayName(Resources, server, uri) }
+
+// MayPrompt reports whether the caller may get and complete the prompt of the server.
+func (c Caller) MayPrompt(server, prompt string) bool { return c.mayName(Prompts, server, prompt) }
+
+func (c Caller) mayName(kind Kind, server, name string) bool {
+	return c.may(func(a *access) bool { return a.mayName(kind, server, name) })
 }
 
-// MaySee reports whether the caller may see the server: the server is among the caller's servers, a tool of it could
-// be allowed, and no pattern denies all of its tools.
+// MaySee reports whether the caller may see the server: it may see anything of it.
 func (c Caller) MaySee(server string) bool {
-	return c.may(func(a *access) bool { return a.maySee(server) })
+	return c.MaySeeAny(Tools, server) || c.MaySeeAny(Resources, server) || c.MaySeeAny(Prompts, server)
 }
+
+// MaySeeAny reports whether the server could have something of a kind that the caller may see: the server is among the
+// caller's servers, a name could be allowed, and no pattern denies all of them.
+func (c Caller) MaySeeAny(kind Kind, server string) bool {
+	return c.may(func(a *access) bool { return a.maySeeAny(kind, server) })
+}
+
+// MayAll reports whether the caller may use everything of the server, also what no pattern can name: methods of its
+// own.
+func (c Caller) MayAll(server string) bool {
+	return c.may(func(a *access) bool { return a.mayAll(server) })
+}
+
+// Ops reports whether the caller's key lets it see what other callers do.
+func (c Caller) Ops() bool { return c.access != nil && c.access.ops }
 
 // may reports whether both the caller's access and its scope allow something.
 func (c Caller) may(allows func(*access) bool) bool {
@@ -179,40 +128,15 @@ func (c Caller) may(allows func(*access) bool) bool {
 	return allows(c.access)
 }
 
-func matchesAny(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
-		return ok && err == nil
-	})
-}
-
-// matchesAll reports whether the pattern matches every name that starts with prefix: it ends in a star and matches
-// the prefix itself.
-func matchesAll(pattern, prefix string) bool {
-	return strings.HasSuffix(pattern, "*") && !strings.HasSuffix(pattern, `\*`) && matchesAny([]string{pattern}, prefix)
-}
-
-// couldMatch reports whether the pattern matches any name that starts with prefix: a beginning of it matches the
-// prefix.
-func couldMatch(pattern, prefix string) bool {
-	for end := range len(pattern) + 1 {
-		if matchesAny([]string{pattern[:end]}, prefix) { // a beginning that is malformed matches nothing
-			return true
-		}
-	}
-	return false
-}
-
-// Scope is a part of the servers and tools that limits callers of a profile. It is immutable.
+// Scope is what callers of a profile may use at most. It is immutable.
 type Scope struct {
 	name   string
 	access *access
 }
 
-// NewScope returns a Scope with a unique name. It contains the named servers, or all if there are none, and their
-// tools that the filter admits. The error names a malformed pattern.
-func NewScope(name string, servers []string, tools Filter) (*Scope, error) {
-	may, err := newAccess(servers, tools)
+// NewScope returns a Scope with a unique name. The error names a malformed pattern.
+func NewScope(name string, limits Limits) (*Scope, error) {
+	may, err := newAccess(limits)
 	return &Scope{name: name, access: may}, err
 }
 

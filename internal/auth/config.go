@@ -23,25 +23,51 @@ type OAuthConfig struct {
 // ClaimConfig grants rights to tokens with a claim, like a key with the same lists. A token has the rights of all its
 // claims.
 type ClaimConfig struct {
-	Claim   string   `yaml:"claim"` // name, or the path to it with dots between the names
-	Value   string   `yaml:"value"` // value of the claim, an element of it, or a word of scope or scp
-	Servers []string `yaml:"servers"`
-	Tools   Filter   `yaml:"tools"`
+	Claim     string    `yaml:"claim"` // name, or the path to it with dots between the names
+	Value     string    `yaml:"value"` // value of the claim, an element of it, or a word of scope or scp
+	Servers   []string  `yaml:"servers"`
+	Tools     Filter    `yaml:"tools"`
+	Resources AllowList `yaml:"resources"`
+	Prompts   AllowList `yaml:"prompts"`
 }
 
 // KeyConfig is one API key and its rights.
 type KeyConfig struct {
-	Name    string        `yaml:"name"`
-	SHA256  string        `yaml:"sha256"` // hex of the key's SHA-256
-	Env     string        `yaml:"env"`    // variable that holds the key
-	File    string        `yaml:"file"`   // file that holds the key
-	Key     redact.Secret `yaml:"-"`      // the key itself, from NEXUS_API_KEY, Env or File
-	Servers []string      `yaml:"servers"`
-	Tools   Filter        `yaml:"tools"`
+	Name      string        `yaml:"name"`
+	SHA256    string        `yaml:"sha256"` // hex of the key's SHA-256
+	Env       string        `yaml:"env"`    // variable that holds the key
+	File      string        `yaml:"file"`   // file that holds the key
+	Key       redact.Secret `yaml:"-"`      // the key itself, from NEXUS_API_KEY, Env or File
+	Servers   []string      `yaml:"servers"`
+	Tools     Filter        `yaml:"tools"`
+	Resources AllowList     `yaml:"resources"`
+	Prompts   AllowList     `yaml:"prompts"`
+	Ops       bool          `yaml:"ops"` // the operators' pages show the key everything
+}
+
+// Limits returns the limits of the key.
+func (k KeyConfig) Limits() Limits { return Limits{k.Servers, k.Tools, k.Resources, k.Prompts} }
+
+// Limits returns the limits of tokens with the claim.
+func (c ClaimConfig) Limits() Limits { return Limits{c.Servers, c.Tools, c.Resources, c.Prompts} }
+
+// Limits are the limits of a key, a claim or a profile. With Tools, nothing but tools is allowed beyond what Resources
+// and Prompts name.
+type Limits struct {
+	Servers   []string // empty = all
+	Tools     Filter
+	Resources AllowList
+	Prompts   AllowList
 }
 
 // Filter holds shell patterns (path.Match) over server__tool. An empty Allow allows all; Deny wins.
 type Filter struct {
 	Allow []string `yaml:"allow"`
 	Deny  []string `yaml:"deny"`
+}
+
+// AllowList holds shell patterns (path.Match) over server__uri or server__name. If it is empty, the limits of tools
+// decide, see Limits.
+type AllowList struct {
+	Allow []string `yaml:"allow"`
 }

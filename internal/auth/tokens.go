@@ -45,7 +45,7 @@ func newTokens(c OAuthConfig, o Options) (*tokens, error) {
 		if claim.Claim == "" || claim.Value == "" {
 			return nil, fmt.Errorf("auth.oauth.claims[%d] needs a claim and its value", i)
 		}
-		may, err := newGrant(claim.Servers, claim.Tools)
+		may, err := newGrant(claim.Limits())
 		if err != nil {
 			return nil, fmt.Errorf("auth.oauth.claims[%d]: %w", i, err)
 		}
@@ -112,10 +112,10 @@ func (t *tokens) hold(token bearer.Token, matching []int, where string) *rights 
 	if !known {
 		may := access{}
 		for _, i := range matching {
-			may = append(may, t.grants[i])
+			may.grants = append(may.grants, t.grants[i])
 		}
 		if len(t.grants) == 0 {
-			may = access{grant{}}
+			may.grants = []grant{{}}
 		}
 		held = newRights(&may)
 		held.tokens = t

@@ -90,7 +90,7 @@ func (s *singles) surface(name string) http.Handler {
 func scopesOf(profiles map[string]config.Profile) (map[string]*auth.Scope, error) {
 	scopes := make(map[string]*auth.Scope, len(profiles))
 	for name, p := range profiles {
-		scope, err := auth.NewScope(name, p.Servers, p.Tools)
+		scope, err := auth.NewScope(name, p.Limits())
 		if err != nil {
 			return nil, fmt.Errorf("profiles.%s: %w", name, err)
 		}

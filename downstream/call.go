@@ -43,6 +43,7 @@ type Request struct {
 // Provenance tells what a call is decided on besides its server, tool and caller, see package trust. The zero value is
 // that of a request that a client makes itself.
 type Provenance struct {
+	Surface      string   // path that the client is connected to, or stdio; empty in a command
 	Step         bool     // a step of a plan: the execution limits apply
 	Profile      string   // router, proxy, server:NAME or the name of a profile
 	Source       string   // trust.SourceModel, ...; empty = trust.SourceClient

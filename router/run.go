@@ -82,6 +82,7 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 		Server: server, Tool: tool, Method: "tools/call",
 		Params:  catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
 		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
+		Provenance: downstream.Provenance{Surface: x.Surface},
 		Hooks: downstream.Hooks{
 			Ask: asker(x), Gone: x.Gone, Sent: x.ReleaseWaiting, Reserve: x.Reserve, Header: x.Header,
 			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },

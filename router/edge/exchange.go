@@ -30,7 +30,7 @@ type Exchange struct {
 	Version       protocol.Version               // negotiated; for initialize, the version to answer with
 	Client        inbound.ClientInfo             // from initialize or, since 2026-07-28, from the request
 	ProgressToken []byte                         // raw; nil if the client wants no progress
-	Header        http.Header                    // without keys; nil on stdio
+	Arrival
 
 	edge    *Edge
 	session *session // nil without one
@@ -38,6 +38,12 @@ type Exchange struct {
 	cancel  context.CancelCauseFunc
 	entry   entry
 	reply   replyPath
+}
+
+// Arrival tells how a request has come in.
+type Arrival struct {
+	Surface string      // path that the client is connected to, or stdio
+	Header  http.Header // without keys; nil on stdio
 }
 
 // Notify sends a notification that relates to this request, on its stream and before its response. After the response

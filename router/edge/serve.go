@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -19,6 +20,7 @@ type endpoint struct {
 	edge    *Edge
 	handler Handler
 	scope   *auth.Scope // limits its callers; nil = no limit
+	surface string      // name of the endpoint, see Exchange.Surface; empty = the path of the request
 }
 
 // source describes where a message came from.
@@ -44,6 +46,7 @@ func (ep *endpoint) fill(x *Exchange, src source, s *session, in *inbound.Messag
 	x.Message, x.entry.id = in.Message, in.ID
 	x.Caller = src.caller.Within(ep.scope)
 	x.Visible = x.Caller.Visible()
+	x.Surface = cmp.Or(ep.surface, src.path)
 	x.ProgressToken = in.ProgressToken
 	x.Header = src.header
 	x.remote = tracing.Remote{Parent: in.TraceParent, State: in.TraceState, Header: src.header}

@@ -16,7 +16,7 @@ import (
 // messagesPath + "/?session_id=…".
 func (e *Edge) SSE(messagesPath string, h Handler) (stream, messages http.Handler) {
 	t := &sse{
-		endpoint:    endpoint{edge: e, handler: h},
+		endpoint:    endpoint{edge: e, handler: h, surface: strings.TrimSuffix(messagesPath, "messages/") + "sse"},
 		reply:       replies{e},
 		messagesURL: strings.TrimRight(messagesPath, "/") + "/?session_id=",
 	}

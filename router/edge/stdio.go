@@ -26,7 +26,7 @@ func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Ha
 	}
 	defer e.life.endWork()
 	t := &stdio{
-		endpoint: endpoint{edge: e, handler: h},
+		endpoint: endpoint{edge: e, handler: h, surface: "stdio"},
 		src:      source{ctx: ctx, caller: auth.Anonymous("local"), local: true, shared: true},
 	}
 	s, refused := e.sessions.open(&t.endpoint, t.src, protocol.V20251125, inbound.ClientInfo{})

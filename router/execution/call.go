@@ -44,9 +44,10 @@ func (r *Round) call(
 	charge := &charge{hold: r.req.Origin.Hold}
 	defer charge.end()
 	reply, err := r.opts.Servers.Call(ctx, &downstream.Request{
-		Server: tool.Server, Tool: tool.Tool, Method: "tools/call", Provenance: downstream.Provenance{Step: true},
-		Params:  catalog.Params(tool.Tool, arguments, r.req.Origin.Meta),
-		Visible: r.req.Origin.Visible, Client: r.req.Origin.Client, Caller: r.req.Origin.Caller, Attempts: &out.Attempts,
+		Server: tool.Server, Tool: tool.Tool, Method: "tools/call",
+		Provenance: downstream.Provenance{Step: true, Surface: r.req.Origin.Surface},
+		Params:     catalog.Params(tool.Tool, arguments, r.req.Origin.Meta),
+		Visible:    r.req.Origin.Visible, Client: r.req.Origin.Client, Caller: r.req.Origin.Caller, Attempts: &out.Attempts,
 		Hooks: downstream.Hooks{Ask: r.req.Origin.Ask, Header: r.req.Origin.Header, Reserve: charge.reserve,
 			Progress: func(params []byte) {
 				var p struct {

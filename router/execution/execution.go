@@ -75,6 +75,7 @@ type Request struct {
 type Origin struct {
 	Visible downstream.Visible
 	Client  string           // session of the client
+	Surface string           // see downstream.Provenance
 	Caller  string           // charged for the steps: an API key or a remote address
 	Header  http.Header      // of the client's HTTP request, see downstream.Request
 	Meta    []byte           // raw _meta for each step, or nil

@@ -24,7 +24,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
 		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
-		Modern: x.Version.AtLeast(protocol.V20260728),
+		Provenance: downstream.Provenance{Surface: x.Surface}, Modern: x.Version.AtLeast(protocol.V20260728),
 		Hooks: downstream.Hooks{
 			Gone: x.Gone, Sent: x.ReleaseWaiting, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
 			Header:   x.Header,

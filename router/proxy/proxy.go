@@ -208,6 +208,7 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
 				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params,
 				Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
+				Provenance: downstream.Provenance{Surface: x.Surface},
 			})
 		}
 		failed[i] = failureOf(servers[i], err)

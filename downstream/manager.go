@@ -129,6 +129,13 @@ func (m *Manager) Enabled() []string {
 // Configured reports whether a server of that name is configured.
 func (m *Manager) Configured(name string) bool { return m.servers.named(name) != nil }
 
+// Owns reports whether a server may have a name: the name does not begin with another configured server, see
+// catalog.Owner.
+func (m *Manager) Owns(server, name string) bool {
+	owner, _, ok := catalog.Owner(name, m.Configured)
+	return !ok || owner == server
+}
+
 // ForwardedHeaders returns the names in forward_headers of all servers.
 func (m *Manager) ForwardedHeaders() (names []string) {
 	for _, s := range m.servers.all().order {

@@ -150,7 +150,7 @@ func (d *directory) findAlias(ctx context.Context, name string, visible downstre
 		return "", "", false
 	}
 	for _, server := range d.serversFor(visible) {
-		if !catalog.MayBeAlias(name, server) {
+		if !catalog.MayBeAlias(name, server) || !d.servers.Owns(server, name) {
 			continue
 		}
 		// A server that cannot be listed is skipped; the caller reports it if nothing else has the name.
@@ -197,7 +197,10 @@ func (d *directory) explainUnknown(unknown *plan.Error, name string, catalog *do
 		}
 	}
 	text := unknown.Message
-	if similar := similarNames(name, catalog.See(visible)); len(similar) > 0 {
+	honest := func(server, tool string) bool { // no tool that is named like one of another server
+		return d.servers.Owns(server, tool) && (visible == nil || visible(server, tool))
+	}
+	if similar := similarNames(name, catalog.See(honest)); len(similar) > 0 {
 		text += "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	if len(lost) > 0 {

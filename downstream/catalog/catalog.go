@@ -143,15 +143,28 @@ func (c *Catalog) planName(i int, name string) string {
 	owners := c.owners[name]
 	bare := len(owners) == 1 || c.options.Policy == ConflictError ||
 		c.options.Policy == ConflictLastWins && owners[len(owners)-1] == i
-	for server, tool := range Splits(name) {
-		if other, ok := c.indexes[server]; ok && c.sources[other].List.Tool(tool) != nil && c.keeps(other, tool) {
-			bare = false
-		}
+	if owner, rest, ok := c.owner(name); ok {
+		o := c.indexes[owner]
+		bare = bare && o == i && (c.sources[o].List.Tool(rest) == nil || !c.keeps(o, rest))
 	}
 	if bare {
 		return name
 	}
 	return c.sources[i].Server + "." + name
+}
+
+// owner returns the server that alone may have the tool of a name, see Owner.
+func (c *Catalog) owner(name string) (server, rest string, ok bool) {
+	return Owner(name, func(server string) bool { _, ok := c.indexes[server]; return ok })
+}
+
+// ownersOnly limits visible to the server that a name belongs to, if it belongs to one.
+func (c *Catalog) ownersOnly(name string, visible Visible) Visible {
+	owner, _, ok := c.owner(name)
+	if !ok {
+		return visible
+	}
+	return func(server, tool string) bool { return server == owner && visible.sees(server, tool) }
 }
 
 // remember indexes the last tools of missing servers. Each gets a name that finds it again: its own name, or
@@ -165,8 +178,9 @@ func (c *Catalog) remember() {
 	for _, tools := range c.lost.byName {
 		for _, t := range tools {
 			own := t.Tool.Tool
-			if len(tools) > 1 || len(c.owners[own]) > 0 || c.listed.qualified(own, nil) != nil ||
-				c.lost.qualified(own, nil) != nil {
+			owner, _, belongs := c.owner(own)
+			if len(tools) > 1 || len(c.owners[own]) > 0 || belongs && owner != t.Server ||
+				c.listed.qualified(own, nil) != nil || c.lost.qualified(own, nil) != nil {
 				t.Name = t.Server + "." + own
 			}
 		}
@@ -265,8 +279,10 @@ func (c *Catalog) Has(server, tool string) bool { return c.listed.byOwner[owned{
 
 // Lookup finds a tool by any of its names: the plan name, the bare name if it is unique among the visible tools,
 // server__tool, server:tool, server.tool, or the listed alias. A qualified name takes precedence over an equal bare
-// name. An unknown name may match a tool last listed by a missing server; a call then reconnects.
+// name, and a name that begins with a server belongs to that server alone, see Owner. An unknown name may match a tool
+// last listed by a missing server; a call then reconnects.
 func (c *Catalog) Lookup(name string, visible Visible) (*Tool, *plan.Error) {
+	visible = c.ownersOnly(name, visible)
 	if t := c.listed.qualified(name, visible); t != nil {
 		return t, nil
 	}
@@ -319,6 +335,7 @@ func (c *Catalog) unlisted(name string, visible Visible) *link.Failure {
 // Quarantined returns why a tool cannot be used. It is nil if no server lists a tool with that name that the caller
 // may see.
 func (c *Catalog) Quarantined(name string, visible Visible) *link.Failure {
+	visible = c.ownersOnly(name, visible)
 	means := func(server, tool string) bool {
 		if !visible.sees(server, tool) {
 			return false
@@ -411,12 +428,27 @@ func SplitFull(name string) (server, tool string, ok bool) {
 // Splits yields each way to split a qualified name: server__tool, server:tool (at the first colon) and server.tool.
 func Splits(name string) iter.Seq2[string, string] {
 	return func(yield func(server, tool string) bool) {
-		for _, sep := range [...]string{"__", ":", "."} {
+		for _, sep := range separators {
 			if server, tool, ok := strings.Cut(name, sep); ok && server != "" && tool != "" && !yield(server, tool) {
 				return
 			}
 		}
 	}
+}
+
+// separators stand between a server and the rest of a qualified name.
+var separators = [...]string{"__", ":", "."}
+
+// Owner returns the server that a name belongs to, and what follows: the name begins with a configured server and a
+// separator. No other server may have it, not even one with a tool, prompt or alias of exactly that name: that one
+// could pose as the first. Names of servers contain no separator, so there is at most one owner.
+func Owner(name string, configured func(server string) bool) (server, rest string, ok bool) {
+	for _, sep := range separators {
+		if server, rest, ok = strings.Cut(name, sep); ok && configured(server) {
+			return server, rest, true
+		}
+	}
+	return "", "", false
 }
 
 // Alias returns the name under which clients see a tool or prompt. It is the full name, unless that is longer than

@@ -250,7 +250,7 @@ func (s finder) alias(
 	ctx context.Context, x *edge.Exchange, method, alias string, since time.Time,
 ) (server, own string, err error) {
 	for _, server := range s.reach(x) {
-		if !catalog.MayBeAlias(alias, server) {
+		if !catalog.MayBeAlias(alias, server) || !s.p.servers.Owns(server, alias) {
 			continue
 		}
 		item, ok, failed := s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {

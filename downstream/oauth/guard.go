@@ -29,7 +29,51 @@ const (
 
 var sharedSpace = netip.MustParsePrefix("100.64.0.0/10") // RFC 6598
 
-func zoneOfAddress(a netip.Addr) zone {
+// Prefixes of IPv6 addresses that embed an IPv4 address.
+var (
+	compatible = netip.MustParsePrefix("::/96")          // RFC 4291
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")   // RFC 6052
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48") // RFC 8215
+	sixToFour  = netip.MustParsePrefix("2002::/16")      // RFC 3056
+	teredo     = netip.MustParsePrefix("2001::/32")      // RFC 4380
+)
+
+// embedded returns the IPv4 addresses that traffic to an IPv6 address may reach through a translator or a tunnel.
+func embedded(a netip.Addr) (all []netip.Addr) {
+	b := a.As16()
+	add := func(quad ...byte) {
+		if v4 := netip.AddrFrom4([4]byte(quad)); !v4.IsUnspecified() {
+			all = append(all, v4)
+		}
+	}
+	switch {
+	case a.IsLoopback():
+	case compatible.Contains(a), nat64.Contains(a):
+		add(b[12:]...)
+	case sixToFour.Contains(a):
+		add(b[2:6]...)
+	case teredo.Contains(a):
+		add(b[4:8]...)
+		add(^b[12], ^b[13], ^b[14], ^b[15])
+	case localNAT64.Contains(a): // where the address is depends on the length of the network's own prefix
+		add(b[12:]...)
+		add(b[6], b[7], b[9], b[10])
+		add(b[7], b[9], b[10], b[11])
+		add(b[9:13]...)
+	}
+	return all
+}
+
+func zoneOfAddress(a netip.Addr) (z zone) {
+	a = a.WithZone("")
+	for _, v4 := range embedded(a) {
+		z = max(z, zoneOfAddress(v4))
+	}
+	return max(z, ownZone(a))
+}
+
+// ownZone is the zone of an address without those that it embeds.
+func ownZone(a netip.Addr) zone {
 	switch a = a.Unmap(); {
 	case a.IsLoopback():
 		return loopback
@@ -39,15 +83,6 @@ func zoneOfAddress(a netip.Addr) zone {
 		return private
 	}
 	return public
-}
-
-// zoneOf returns the zone of an IP address; public for any other host.
-func zoneOf(host string) zone {
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return public
-	}
-	return zoneOfAddress(a)
 }
 
 // guard sends requests to URLs named by a server or its authorization server, which are untrusted. They must use
@@ -64,14 +99,18 @@ func newGuard(ctx context.Context, server string) (*guard, error) {
 	if err != nil {
 		return nil, errors.New("its URL is not valid")
 	}
-	g := &guard{innermost: zoneOf(u.Hostname())}
+	g := &guard{}
+	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
+		g.innermost = zoneOfAddress(a)
+	}
 	if through, err := http.ProxyFromEnvironment(&http.Request{URL: u}); err == nil && through == nil {
 		addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 		if err != nil {
 			return nil, fmt.Errorf("cannot find its address: %w", err)
 		}
-		for _, a := range addresses {
-			g.innermost = max(g.innermost, min(zoneOfAddress(a), loopback))
+		g.innermost = loopback
+		for _, a := range addresses { // a server with a public address is public, whatever else its name says
+			g.innermost = min(g.innermost, zoneOfAddress(a))
 		}
 	}
 	g.direct = g.transport(g.inside)

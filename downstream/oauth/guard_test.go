@@ -11,10 +11,20 @@ import (
 // What a server names is no further inside a network than the server itself.
 func TestGuard_Zones(t *testing.T) {
 	addresses := map[zone][]string{
-		public:    {"8.8.8.8:443", "[2001:4860:4860::8888]:443"},
-		private:   {"10.1.2.3:443", "192.168.0.1:443", "100.64.0.1:443", "[fd00::1]:443", "[::ffff:10.0.0.1]:443"},
-		loopback:  {"127.0.0.1:443", "[::1]:443"},
-		forbidden: {"169.254.169.254:80", "0.0.0.0:443", "224.0.0.1:443", "[fe80::1]:443"},
+		public: {
+			"8.8.8.8:443", "[2001:4860:4860::8888]:443", "[64:ff9b::8.8.8.8]:443", "[64:ff9b:1::8.8.8.8]:443",
+			"[64:ff9b:1:808:8:800::]:443", "[2002:808:808::1]:443", "[::ffff:8.8.8.8]:443", "[::8.8.8.8]:443",
+			"[2001:0:808:808:0:0:f7f7:f7f7]:443",
+		},
+		private: {
+			"10.1.2.3:443", "192.168.0.1:443", "100.64.0.1:443", "[fd00::1]:443", "[::ffff:10.0.0.1]:443",
+			"[::10.0.0.1]:443", "[64:ff9b::10.0.0.1]:443", "[64:ff9b::192.168.0.1]:443", "[64:ff9b:1::10.0.0.1]:443",
+			"[64:ff9b:1:a00:0:100::]:443", "[64:ff9b:1:a:0:1::]:443", "[64:ff9b:1::a:0:100:0]:443", "[2002:a00:1::1]:443",
+			"[2001:0:808:808:0:0:f5ff:fffe]:443", "[2001:0:a00:1:0:0:f7f7:f7f7]:443",
+		},
+		loopback: {"127.0.0.1:443", "[::1]:443", "[64:ff9b::127.0.0.1]:443", "[2002:7f00:1::]:443"},
+		forbidden: {"169.254.169.254:80", "0.0.0.0:443", "224.0.0.1:443", "[fe80::1]:443", "[::]:443",
+			"[64:ff9b::169.254.169.254]:80", "[64:ff9b:1::169.254.169.254]:80", "[2002:a9fe:a9fe::]:80", "[::169.254.169.254]:80"},
 	}
 	for server, host := range map[zone]string{public: "8.8.8.8", private: "10.0.0.1", loopback: "127.0.0.1"} {
 		g, err := newGuard(t.Context(), "https://"+host+"/mcp")
@@ -35,7 +45,7 @@ func TestGuard_URLs(t *testing.T) {
 	for address, want := range map[string]bool{
 		"https://a.example/x": true, "http://localhost:8080/x": true, "http://127.0.0.1/x": true, "http://[::1]:1/x": true,
 		"http://a.example/x": false, "http://10.0.0.1/": false, "ftp://a.example/": false, "https:///x": false,
-		"https://user@a.example/": false, "javascript:alert(1)": false, "http://localhost.evil.example/": false,
+		"https://user@a.example/": false, "javascript:alert(1)": false, "http://[::ffff:127.0.0.1]/": true, "http://[64:ff9b::127.0.0.1]/": false, "http://localhost.evil.example/": false,
 	} {
 		u, err := url.Parse(address)
 		if err != nil {

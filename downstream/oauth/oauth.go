@@ -13,6 +13,7 @@
 package oauth
 
 import (
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -68,5 +69,6 @@ func LoginCommand(server string) string { return "nexus auth login " + server }
 // OnLoopback reports whether u refers to this machine. Such a URL need not use https.
 func OnLoopback(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
-	return host == "localhost" || zoneOf(host) == loopback
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ownZone(a) == loopback
 }

@@ -120,8 +120,8 @@ func (t *Telemetry) startPush(about *resource.Resource) error {
 func (t *Telemetry) Registry() *prometheus.Registry { return t.registry }
 
 // Handler serves /metrics in the Prometheus format, or 404 if metrics are off. sees returns a function that reports
-// which servers and tools the sender of a request may see, nil for all; for a server itself the tool is empty. Other
-// series are left out.
+// which servers and tools the sender of a request may see, nil for all; for a server itself the tool is empty, and for
+// what is not of a server both are. Other series are left out.
 func (t *Telemetry) Handler(sees func(r *http.Request) func(server, tool string) bool) http.Handler {
 	if t.registry == nil {
 		return http.NotFoundHandler()
@@ -140,7 +140,7 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server, tool string)
 	})
 }
 
-// visibleTo gathers the series of visible servers and tools, and those without a server. It omits empty labels.
+// visibleTo gathers the series that a caller may see. It omits empty labels.
 type visibleTo struct {
 	prometheus.Gatherer
 	see func(server, tool string) bool // nil = all are visible
@@ -177,5 +177,11 @@ func (v visibleTo) hides(m *dto.Metric) bool {
 	if tool == Other {
 		tool = ""
 	}
-	return v.see != nil && server != "" && (!v.see(server, "") || tool != "" && !v.see(server, tool))
+	switch {
+	case v.see == nil:
+		return false
+	case server == "":
+		return !v.see("", "")
+	}
+	return !v.see(server, "") || tool != "" && !v.see(server, tool)
 }

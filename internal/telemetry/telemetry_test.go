@@ -315,7 +315,7 @@ func TestMetricsCanBeOff(t *testing.T) {
 	shut(t, tm)
 }
 
-// Series of servers and tools that the caller does not see are left out, and so are empty labels.
+// Series of servers, tools and the router itself that the caller does not see are left out, and so are empty labels.
 func TestVisibleMetrics(t *testing.T) {
 	tm := started(t, Config{}, "RESOURCE_ATTRIBUTES", "deployment.environment.name=staging")
 	calls := promauto.With(tm.Registry()).NewCounterVec(prometheus.CounterOpts{Name: "calls_total"}, []string{LabelServer, LabelTool, "error_type"})
@@ -330,8 +330,10 @@ func TestVisibleMetrics(t *testing.T) {
 		want []string
 	}{
 		{"everything", nil, []string{a, hidden, others, b, none, `deployment_environment_name="staging",service_name="agenticnexus-router"`, "go_goroutines"}},
-		{"one server", func(server, tool string) bool { return server == "a" && tool != "hide" }, []string{a, others, none, "go_goroutines"}},
-		{"no server", func(string, string) bool { return false }, []string{none}},
+		{"one server", func(server, tool string) bool { return server == "a" && tool != "hide" }, []string{a, others}},
+		{"one server and the router", func(server, tool string) bool { return server != "b" && tool != "hide" },
+			[]string{a, others, none, "go_goroutines"}},
+		{"nothing", func(string, string) bool { return false }, nil},
 	} {
 		status, got := scrape(tm, row.see)
 		for _, line := range row.want {

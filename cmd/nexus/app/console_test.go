@@ -3,15 +3,21 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // consoleEntries is a page of the history.
@@ -76,12 +82,150 @@ func failTool(name string) peerTool {
 	}}
 }
 
-// A key sees its own queries and calls, and one that may use everything sees all; so it is with servers, tools and
-// sessions.
+// with returns a copy of headers with another one.
+func with(header map[string]string, name, value string) map[string]string {
+	all := maps.Clone(header)
+	all[name] = value
+	return all
+}
+
+// operators are keys without limits that see all callers.
+func operators(names ...string) []auth.KeyConfig {
+	all := keys(names...)
+	for i := range all {
+		all[i].Ops = true
+	}
+	return all
+}
+
+// Whoever is no operator sees its own queries, calls and sessions on every path of the page, also after a restart: keys
+// without limits, and addresses where nobody needs a key.
+func TestConsoleShowsCallersTheirOwn(t *testing.T) {
+	from := func(address string) map[string]string { return map[string]string{"X-Forwarded-For": address} }
+	for name, row := range map[string]struct {
+		listen    string
+		anonymous bool
+		keys      []auth.KeyConfig
+		one, two  map[string]string
+		all       map[string]string // who sees both; nil = nobody
+		two64     map[string]string // another address of two
+	}{
+		"keys":      {"127.0.0.1:0", false, slices.Concat(keys("one", "two"), operators("ops")), bearer("one"), bearer("two"), bearer("ops"), nil},
+		"addresses": {"0.0.0.0:0", true, nil, from("192.0.2.1"), from("2001:db8::2"), nil, from("2001:db8::3")},
+		"proxied":   {"127.0.0.1:0", false, nil, from("192.0.2.1"), from("192.0.2.2"), from("127.0.0.1"), nil},
+		"loopback":  {"127.0.0.1:0", false, nil, from("192.0.2.1"), from("192.0.2.2"), nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, state := newPeer(echoTool("echo"), failTool("fails")).serve(t).URL, t.TempDir()
+			release := make(chan struct{})
+			gate := peerTool{"gate", object, func(c *peerCall) (string, string) {
+				select {
+				case <-release:
+				case <-c.ctx.Done():
+				}
+				return textResult("open"), ""
+			}}
+			gates := newPeer(gate).serve(t).URL
+			begin := func() *running {
+				r := start(t, func(o *app.Options) {
+					o.Config.Listen, o.Config.Auth.Anonymous, o.Config.Auth.APIKeys, o.Config.State = row.listen, row.anonymous, row.keys, state
+					if name != "loopback" {
+						o.Config.TrustedProxies = []string{"127.0.0.0/8"}
+					}
+					o.Config.Servers = append(o.Config.Servers, server("peer", url), server("gates", gates))
+				})
+				r.base = "http://127.0.0.1:" + r.Addr()[strings.LastIndex(r.Addr(), ":")+1:]
+				return r
+			}
+			ask := func(who string, plan string) string { return fmt.Sprintf(askPlan, who, plan) }
+			r := begin()
+			plan := `[{"tool":"echo","arguments":{}},{"tool":"fails","arguments":{}}]`
+			r.raw("POST", "/mcp", ask("first", plan), row.one)
+			_, answer := r.raw("POST", "/mcp", ask("second", plan), row.two)
+			trace := regexp.MustCompile(`"trace_id":"([0-9a-f]+)"`).FindStringSubmatch(answer)
+			if trace == nil {
+				t.Fatalf("got %s, want a trace id", answer)
+			}
+			if name == "loopback" { // no proxy is trusted: all are of this machine
+				if page := r.history("kind=query", row.one, 2); page.Entries[0].Caller != page.Entries[1].Caller {
+					t.Errorf("got %+v, want two queries of one caller", page)
+				}
+				return
+			}
+			r.history("kind=query", row.one, 1)
+			r.history("kind=query", row.two, 1)
+			r.stop(5 * time.Second)
+			r = begin()
+			r.raw("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+fmt.Sprintf(initializeParams, "{}")+`}`, row.two)
+			r.raw("POST", "/proxy/mcp", fmt.Sprintf(runTool, "peer__fails"), row.two)
+			r.raw("POST", "/proxy/mcp", fmt.Sprintf(runTool, "peer__fails"), row.two)
+			r.raw("POST", "/proxy/mcp", fmt.Sprintf(runTool, "peer__fails"), row.two)
+			live := r.stream("POST", "/mcp", ask("second and live", `[{"tool":"gate","arguments":{}}]`), with(row.two, "Content-Type", "application/json"))
+			mcptest.Eventually(t, "it runs", func() bool {
+				_, text := r.raw("GET", "/ui/api/now", "", row.two)
+				return strings.Contains(text, "q of second and live")
+			})
+			foreign := r.history("kind=query", row.two, 1).Entries[0]
+			if n := len(r.history("kind=call", row.two, 3).Entries); n != 3 {
+				t.Errorf("got %d calls of two, want 3", n)
+			}
+			for _, path := range []string{
+				"now", "queries", "queries?caller=" + neturl.QueryEscape(foreign.Caller), "queries?text=second", "queries?text=" + trace[1],
+				"queries?failed=1&server=peer", "queries?kind=call", "sessions", "models", "servers", "tools", "tools?q=echo",
+				"tool?server=peer&tool=echo", "queries/0", fmt.Sprint("queries/", foreign.ID), fmt.Sprint("queries/", foreign.ID+1),
+			} {
+				_, text := r.raw("GET", "/ui/api/"+path, "", row.one)
+				for _, secret := range []string{"q of second", foreign.Caller + `"`, `"failed":4`, `4 of 4`, `3 of 3`, `"calls":5`, trace[1]} {
+					if strings.Contains(text, secret) {
+						t.Errorf("%s: got %s, want nothing of another caller (%s)", path, text, secret)
+					}
+				}
+			}
+			if resp, _ := r.raw("GET", fmt.Sprint("/ui/api/queries/", foreign.ID), "", row.one); resp.StatusCode != http.StatusNotFound {
+				t.Errorf("got status %d for the query of another, want 404", resp.StatusCode)
+			}
+			if row.all != nil {
+				r.history("kind=query", row.all, 2)
+				if _, text := r.raw("GET", "/ui/api/now", "", row.all); !strings.Contains(text, "q of second and live") {
+					t.Errorf("got %s, want that an operator sees the query", text)
+				}
+			}
+			if row.two64 != nil {
+				r.history("kind=query", row.two64, 1)
+			}
+			close(release)
+			live.wantEnd(t, "the query")
+		})
+	}
+}
+
+// A limited key sees the metrics of its servers, and those of all callers together only as an operator's key.
+func TestMetricsByKey(t *testing.T) {
+	url := newPeer(echoTool("echo")).serve(t).URL
+	r := start(t, func(o *app.Options) {
+		limited := keys("some", "limited operator")
+		limited[0].Servers, limited[1].Servers, limited[1].Ops = []string{"a"}, []string{"a"}, true
+		o.Config.Auth.APIKeys = append(keys("all"), limited...)
+		o.Config.Servers = append(o.Config.Servers, server("a", url), server("b", url))
+	})
+	for _, tool := range []string{"a__echo", "b__echo"} {
+		r.raw("POST", "/mcp", fmt.Sprintf(runTool, tool), bearer("all"))
+	}
+	for key, want := range map[string][3]bool{"all": {true, true, true}, "some": {true, false, false}, "limited operator": {true, false, true}} {
+		_, text := r.raw("GET", "/metrics", "", bearer(key))
+		for i, series := range []string{`nexus_server_up{server="a"}`, `nexus_server_up{server="b"}`, "nexus_sessions "} {
+			if strings.Contains(text, series) != want[i] {
+				t.Errorf("%s: got %s shown: %t, want %t", key, series, !want[i], want[i])
+			}
+		}
+	}
+}
+
+// An operator sees all, another key its own queries and calls; servers and tools are those that the key may use.
 func TestConsoleShowsWhatTheKeyAllows(t *testing.T) {
 	a, b := newPeer(echoTool("echo"), failTool("fails")), newPeer(echoTool("other"))
 	r := start(t, func(o *app.Options) {
-		o.Config.Auth.APIKeys = keys("all")
+		o.Config.Auth.APIKeys = operators("all")
 		restricted("some", "a")(o)
 		o.Config.Servers = append(o.Config.Servers, server("a", a.serve(t).URL), server("b", b.serve(t).URL))
 	})

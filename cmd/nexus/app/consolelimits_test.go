@@ -17,7 +17,7 @@ import (
 func TestConsoleTellsNothingOfOthers(t *testing.T) {
 	p := newPeer(echoTool("echo"))
 	r := start(t, func(o *app.Options) {
-		o.Config.Auth.APIKeys = keys("all")
+		o.Config.Auth.APIKeys = operators("all")
 		restricted("some", "a")(o)
 		o.Config.Servers = append(o.Config.Servers, server("a", p.serve(t).URL))
 	})

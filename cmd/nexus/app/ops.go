@@ -118,8 +118,18 @@ func (o *operators) visible(r *http.Request) downstream.Visible {
 	return caller.Visible()
 }
 
-// sees adapts visible for /metrics.
-func (o *operators) sees(r *http.Request) func(server, tool string) bool { return o.visible(r) }
+// sees returns which series of /metrics the sender of an authorized request may see; nil = all. Those without a server
+// count the requests of all callers, so a limited key does not see them unless it is an operator's.
+func (o *operators) sees(r *http.Request) func(server, tool string) bool {
+	visible := o.visible(r)
+	if visible == nil {
+		return nil
+	}
+	caller, _ := o.operator(r)
+	return func(server, tool string) bool {
+		return server == "" && caller.Ops() || server != "" && visible(server, tool)
+	}
+}
 
 // operator identifies the sender of a request for an ops path: by a key or token as on every path, or by a key sent as
 // the password of a browser.
@@ -139,10 +149,15 @@ func (o *operators) operator(r *http.Request) (auth.Caller, *auth.Refusal) {
 // viewer returns the viewer of the page.
 func (o *operators) viewer(r *http.Request) console.Viewer {
 	if !o.keys.Required() {
-		return console.Viewer{Caller: auth.Anonymous(auth.ClientAddr(r, o.proxies)), Known: o.local}
+		client := auth.ClientAddr(r, o.proxies)
+		addr, err := netip.ParseAddr(client)
+		here := o.local && err == nil && addr.IsLoopback() // and not a client of a proxy on this machine
+		return console.Viewer{Caller: auth.Anonymous(client), Known: here, Operator: here}
 	}
 	caller, refused := o.operator(r)
-	return console.Viewer{Caller: caller, Visible: caller.Visible(), Known: refused == nil}
+	return console.Viewer{
+		Caller: caller, Visible: caller.Visible(), Known: refused == nil, Operator: refused == nil && caller.Ops(),
+	}
 }
 
 // withPassword accepts a key sent as a browser's password on an MCP path.

@@ -2,8 +2,8 @@
 //
 // [New] makes the handler of /ui/. A [Journal] writes the history that the page shows. Requests have already passed
 // the authentication of the ops paths. A viewer sees the servers and tools that its key allows, and its own queries,
-// calls and sessions. A key without limits sees everything and may switch servers. The page sends questions and calls
-// tools as an MCP client of /ui/mcp, which is /mcp behind the authentication of browsers.
+// calls and sessions; an operator sees those of all callers. A key without limits may switch servers. The page sends
+// questions and calls tools as an MCP client of /ui/mcp, which is /mcp behind the authentication of browsers.
 //
 // Handlers are safe for concurrent use. Requests and event streams are bounded in total and per caller. A client that
 // does not read is disconnected. Close ends the streams.
@@ -33,13 +33,14 @@ var files embed.FS
 
 // Viewer is the sender of a request for the page.
 type Viewer struct {
-	Caller  auth.Caller
-	Visible downstream.Visible // nil = everything
-	Known   bool               // it has a valid key, or comes from this machine
+	Caller   auth.Caller
+	Visible  downstream.Visible // nil = all servers and tools
+	Known    bool               // it has a valid key, or comes from this machine
+	Operator bool               // it sees the queries, calls and sessions of all callers
 }
 
-// sees reports whether the viewer may see the queries and calls of a caller.
-func (v Viewer) sees(caller string) bool { return v.Visible == nil || caller == v.Caller.ID }
+// sees reports whether the viewer may see the queries, calls and sessions of a caller.
+func (v Viewer) sees(caller string) bool { return v.Operator || caller == v.Caller.ID }
 
 // Options of a Console. All are required.
 type Options struct {

@@ -78,7 +78,7 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 	}
 	n.models(health.LLM)
 	_, n.Sessions = edge.List(c.opts.Edge, v.sees, 0)
-	if v.Visible == nil {
+	if v.Operator {
 		if count, at := c.refused.since(c.opts.Edge.Refused()); count > 0 && time.Since(at) < refusedRecent {
 			n.add(bad, "Overload", fmt.Sprintf("%d requests were refused since the start, the last a moment ago", count), "#/sessions", &at)
 		}

@@ -40,14 +40,14 @@ func (c *Console) queries(w http.ResponseWriter, r *http.Request, v Viewer) {
 	})
 }
 
-// about describes the history itself. Only viewers who see everything are told about disk errors.
+// about describes the history itself. Only operators are told about disk errors.
 func (c *Console) about(v Viewer) map[string]any {
 	cfg, log := c.opts.Config.History, c.opts.Journal.log()
 	if log == nil {
 		return map[string]any{"off": true}
 	}
 	about := map[string]any{"entries": cfg.Entries, "contents": cfg.Contents, "dropped": 0}
-	if v.Visible == nil {
+	if v.Operator {
 		about["dropped"], about["memory_only"] = log.Dropped(), log.WhyMemoryOnly()
 	}
 	return about

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -12,106 +13,168 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
 
-// consent decides which calls of a round need the user's approval. A tool that only reads never needs it.
-type consent struct {
-	mode         string // execution.confirm_writes
-	source       string // of the plan
-	afterResults bool   // the plan was made after tools had answered
-	approved     bool   // the caller has approved every call
+// Who consented to a call, see downstream.Provenance.
+const (
+	byUser = "user"
+	byPlan = "plan"
+)
+
+// decider decides on the calls of one round. Where the decision is to ask, it obtains the user's consent.
+type decider struct {
+	s       *queryState
+	r       *round
+	shown   shown               // to the planner of the round
+	carried map[string][]string // servers whose results each step carries, by its id
+	made    writes
+
+	mu    sync.Mutex
+	flows map[string]*flow // that the user was asked about
 }
 
-// required reports whether a call of the tool needs approval. A write planned by rules does, because they may have
-// misread the question. A write planned by a model does if it is destructive, or if results of tools may have
-// influenced the plan. A given plan does not: its author has seen it.
-func (c consent) required(tool plan.Tool) bool {
-	switch {
-	case c.approved || c.mode == downstream.ConfirmNever || tool.Reads():
-		return false
-	case c.mode == downstream.ConfirmAlways:
-		return true
-	case c.source == plan.SourceGiven:
-		return false
-	case c.source == plan.SourceModel:
-		return c.afterResults || tool.Annotations.Destructive()
+// newDecider returns the decider of a round. Its method begin must be called before decide.
+func newDecider(s *queryState, r *round) *decider {
+	return &decider{s: s, r: r, shown: shownBy(s.record), flows: map[string]*flow{}}
+}
+
+// begin prepares for the steps of the round, whose plan is in the record.
+func (c *decider) begin() {
+	c.carried, c.made.seen = c.s.record.Plan.Flows(), c.earlier()
+}
+
+// decide implements execution.Decide: it decides on the calls of a step as the path to servers does, and asks the user
+// before calls that need consent and before a repeated write. A step without consent fails: as declined if the user
+// refuses, as needs_approval if nobody can be asked or nobody answers.
+func (c *decider) decide(
+	ctx context.Context, step plan.Step, tool plan.Tool, calls []json.RawMessage,
+) (downstream.Provenance, *plan.Error) {
+	from := c.provenance(c.r.plan.Source, tool, c.carried[step.ID])
+	a, refused := c.undecided(step, tool, calls, from)
+	if refused != nil {
+		return from, refused
 	}
-	return true
-}
-
-// consent returns the rules of consent for a round.
-func (s *queryState) consent(r *round) consent {
-	c := consent{mode: s.router.opts.Execution.ConfirmWrites, source: r.plan.Source, approved: s.q.Approved}
-	for _, o := range s.record.Outcomes {
-		c.afterResults = c.afterResults || o.Attempts > 0 // the text of an error counts as a result
-	}
-	return c
-}
-
-// confirmer obtains the user's consent for the calls of one round.
-type confirmer struct {
-	consent
-	s    *queryState
-	r    *round
-	made writes
-}
-
-// confirm returns a function that asks the user before calls that need consent, and before a repeated write. A step
-// without consent fails: as declined if the user refuses, as needs_approval if nobody can be asked or nobody answers.
-func (s *queryState) confirm(r *round) execution.Confirm {
-	c := &confirmer{consent: s.consent(r), s: s, r: r}
-	c.made.seen = c.earlier()
-	return c.confirm
-}
-
-func (c *confirmer) confirm(ctx context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error {
-	if c.approved || c.source == plan.SourceGiven || !tool.Cumulative() {
-		return c.decide(ctx, tool, calls, false)
+	if c.s.q.Approved || c.r.plan.Source == plan.SourceGiven || !tool.Cumulative() {
+		from.Consent, refused = c.consent(ctx, a)
+		return from, refused
 	}
 	noted, twice := c.made.note(tool, calls)
-	refused := c.decide(ctx, tool, calls, twice)
-	if refused != nil {
+	if a.twice = twice; twice {
+		a.calls = calls
+	}
+	if from.Consent, refused = c.consent(ctx, a); refused != nil {
 		c.made.forget(noted)
 	}
-	return refused
+	return from, refused
 }
 
-// decide returns nil if the calls may be made. twice means that one of them was made before.
-func (c *confirmer) decide(
-	ctx context.Context, tool plan.Tool, calls []json.RawMessage, twice bool,
-) *plan.Error {
-	switch {
-	case c.mode == downstream.ConfirmNever && twice:
-		return unapproved(tool, "this exact call was made before")
-	case c.mode == downstream.ConfirmNever && !c.approved && !tool.Reads() && c.nearlyRepeats(tool, calls):
-		return unapproved(tool, "it was called before with nearly the same arguments")
-	case c.mode == downstream.ConfirmNever, !twice && !c.required(tool):
-		return nil
+// undecided decides on the calls of a step. It returns those that need consent, and an error if all are denied. If
+// only some are, these fail on their way to the server.
+func (c *decider) undecided(
+	step plan.Step, tool plan.Tool, calls []json.RawMessage, from downstream.Provenance,
+) (asking, *plan.Error) {
+	a := asking{step: step, tool: tool, all: calls, from: from}
+	var denied *downstream.ForbiddenError
+	some := false
+	for _, arguments := range calls {
+		d, err := c.decision(tool, arguments, from)
+		switch {
+		case err != nil:
+			return a, execution.StepError(err)
+		case d.Action == trust.Deny:
+			denied = cmp.Or(denied, &downstream.ForbiddenError{Decision: d})
+			continue
+		case d.Action == trust.Ask:
+			a.calls = append(a.calls, arguments)
+			if !slices.Contains(a.decisions, d) {
+				a.decisions = append(a.decisions, d)
+			}
+		}
+		some = true
 	}
-	return c.ask(ctx, tool, calls, twice)
+	if !some && denied != nil {
+		return a, execution.StepError(denied)
+	}
+	return a, nil
 }
 
-// ask asks the user whether the calls of a step may be made.
-func (c *confirmer) ask(ctx context.Context, tool plan.Tool, calls []json.RawMessage, twice bool) *plan.Error {
+// decision returns the decision on a call of a step.
+func (c *decider) decision(
+	tool plan.Tool, arguments json.RawMessage, from downstream.Provenance,
+) (trust.Decision, error) {
+	return c.s.router.servers.Decide(&downstream.Request{
+		Server: tool.Server, Tool: tool.Tool, Method: "tools/call", Params: catalog.Params(tool.Tool, arguments, nil),
+		Visible: c.s.q.Origin.Visible, Caller: c.s.q.Origin.Caller, Provenance: from,
+	})
+}
+
+// asking is what the user is asked about.
+type asking struct {
+	step      plan.Step
+	tool      plan.Tool
+	all       []json.RawMessage // calls of the step
+	calls     []json.RawMessage // those that need consent
+	from      downstream.Provenance
+	decisions []trust.Decision // on these calls, each once
+	twice     bool             // one of the calls was made before
+	others    []plan.Step      // steps with the same flow, which the answer applies to, too
+}
+
+// unapproved returns the error of a step without consent. It tells why the calls need consent, unless they only write.
+func (a *asking) unapproved(why string) *plan.Error {
+	if a.twice {
+		why = "this exact call was made before, and " + why
+	}
+	for _, d := range slices.Backward(a.decisions) {
+		if d.Rule != ruleWrite {
+			why = printable(d.Reason, maxShownName) + ", and " + why
+		}
+	}
+	return unapproved(a.tool, why)
+}
+
+// consent obtains consent for the calls of a step if they need it. It returns who gave it, see downstream.Provenance.
+func (c *decider) consent(ctx context.Context, a asking) (by string, refused *plan.Error) {
+	mode := c.s.router.opts.Execution.ConfirmWrites
+	never, needed := mode == downstream.ConfirmNever, len(a.decisions) > 0
+	switch {
+	case never && a.twice:
+		return "", unapproved(a.tool, "this exact call was made before")
+	case never && !c.s.q.Approved && !a.tool.Reads() && c.nearlyRepeats(a.tool, a.all):
+		return "", unapproved(a.tool, "it was called before with nearly the same arguments")
+	case !needed && !a.twice:
+		return "", nil
+	case c.s.q.Approved:
+		return byUser, nil
+	case c.s.user.approved && (a.tool.Reads() || mode != downstream.ConfirmAlways):
+		return byPlan, nil
+	}
+	if f := c.flowOf(a); f != nil {
+		refused = f.ask(func(others []plan.Step) *plan.Error {
+			a.others = others
+			return c.ask(ctx, a)
+		}, a.step.ID)
+	} else {
+		refused = c.ask(ctx, a)
+	}
+	return byUser, refused
+}
+
+// ask asks the user whether calls may be made.
+func (c *decider) ask(ctx context.Context, a asking) *plan.Error {
 	record := c.s.record
 	if c.s.q.Elicit == nil {
 		record.Consents.Unanswered.Add(1)
-		why := "nobody can be asked"
-		if twice {
-			why = "this exact call was made before, and " + why
-		}
-		return unapproved(tool, why)
-	}
-	message := consentMessage(tool, calls)
-	if twice {
-		message += "\nThis exact call was made before."
+		return a.unapproved("nobody can be asked")
 	}
 	asking, cancel := limitAsking(ctx)
 	defer cancel()
-	_, err := c.s.q.Elicit(asking, message, []byte(`{"type":"object","properties":{}}`))
+	_, err := c.s.q.Elicit(asking, c.message(a), []byte(`{"type":"object","properties":{}}`))
 	switch {
 	case err == nil:
 		record.Consents.Given.Add(1)
@@ -123,13 +186,13 @@ func (c *confirmer) ask(ctx context.Context, tool plan.Tool, calls []json.RawMes
 		return execution.StepError(context.Cause(ctx))
 	}
 	record.Consents.Unanswered.Add(1)
-	return unapproved(tool, err.Error())
+	return a.unapproved(err.Error())
 }
 
 // nearlyRepeats reports whether a call nearly repeats one of an earlier round. In a replanned round every earlier
 // success counts, because the model must not repeat what the user asked for once. In other rounds only calls with an
 // unknown outcome count.
-func (c *confirmer) nearlyRepeats(tool plan.Tool, calls []json.RawMessage) bool {
+func (c *decider) nearlyRepeats(tool plan.Tool, calls []json.RawMessage) bool {
 	for _, o := range c.s.record.Outcomes {
 		if earlier, ok := c.toolOf(o.Step); !ok || earlier.Server != tool.Server || earlier.Tool != tool.Tool {
 			continue
@@ -147,7 +210,7 @@ func (c *confirmer) nearlyRepeats(tool plan.Tool, calls []json.RawMessage) bool 
 }
 
 // earlier returns the writes of earlier rounds that may have reached their servers.
-func (c *confirmer) earlier() map[callKey]bool {
+func (c *decider) earlier() map[callKey]bool {
 	keys := map[callKey]bool{}
 	for _, o := range c.s.record.Outcomes {
 		tool, ok := c.toolOf(o.Step)
@@ -165,7 +228,7 @@ func (c *confirmer) earlier() map[callKey]bool {
 
 // toolOf returns the tool that a step of an earlier round called; ok is false if it no longer exists. It tries the
 // qualified name first, because the meaning of bare names may have changed since.
-func (c *confirmer) toolOf(step plan.Step) (tool plan.Tool, ok bool) {
+func (c *decider) toolOf(step plan.Step) (tool plan.Tool, ok bool) {
 	for _, name := range []string{step.Server + "." + step.Tool, step.Tool} {
 		tool, unknown := c.s.usable().Lookup(name)
 		if unknown == nil && tool.Server == step.Server {
@@ -224,23 +287,45 @@ const (
 	maxShownCalls     = 8000 // of all calls of a loop
 )
 
-// consentMessage lists the calls to approve. Names and arguments come from servers and planners, so each has a line
-// of its own and cannot forge other lines.
-func consentMessage(tool plan.Tool, calls []json.RawMessage) string {
+// message tells why calls need consent, and lists them. Names and arguments come from servers and planners, so
+// each has a line of its own and cannot forge other lines.
+func (c *decider) message(a asking) string {
 	ask := "Allow this call?"
-	if len(calls) > 1 {
-		ask = fmt.Sprintf("Allow these %d calls?", len(calls))
+	if len(a.calls) > 1 {
+		ask = fmt.Sprintf("Allow these %d calls?", len(a.calls))
 	}
-	message := fmt.Sprintf("%s\nServer: %s\nTool: %s", ask, tool.Server, printable(tool.Tool, maxShownName))
-	for i, arguments := range calls {
+	message := ask
+	for _, d := range a.decisions {
+		switch d.Rule {
+		case ruleWrite:
+		case ruleFlow:
+			message += "\n" + describeFlow(c.s.router.private(a.from.Carries), a.tool.Server) + "."
+		default:
+			message += "\nReason: " + printable(d.Reason, maxShownName)
+		}
+	}
+	message += fmt.Sprintf("\nServer: %s\nTool: %s", a.tool.Server, printable(a.tool.Tool, maxShownName))
+	for i, arguments := range a.calls {
 		if i > 0 && len(message) > maxShownCalls {
-			message += fmt.Sprintf("\n… and %d calls that are not shown", len(calls)-i)
+			message += fmt.Sprintf("\n… and %d calls that are not shown", len(a.calls)-i)
 			break
 		}
 		message += "\nArguments: " + printable(string(arguments), maxShownArguments)
 	}
-	if tool.Annotations.Destructive() {
+	for i, step := range a.others {
+		if i == 0 {
+			message += "\nThe answer also applies to:"
+		}
+		message += "\nArguments: " + printable(string(step.Arguments), maxShownArguments)
+		if step.Each != "" {
+			message += "\n  for each of " + printable(step.Each, maxShownName)
+		}
+	}
+	if a.tool.Annotations.Destructive() {
 		message += "\nThis tool is marked destructive."
+	}
+	if a.twice {
+		message += "\nThis exact call was made before."
 	}
 	return message
 }

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,7 +98,7 @@ func (s *queryState) askMissing(ctx context.Context, r *round) {
 	asked := map[string]bool{} // by step id
 	var declined []plan.Problem
 	for _, p := range r.problems {
-		if len(p.Missing) == 0 || s.forms == maxForms || ctx.Err() != nil {
+		if len(p.Missing) == 0 || s.user.forms == maxForms || ctx.Err() != nil {
 			continue
 		}
 		step := r.plan.Step(p.Step)
@@ -110,7 +111,7 @@ func (s *queryState) askMissing(ctx context.Context, r *round) {
 			continue // the problem already names the arguments
 		}
 		asked[p.Step] = true
-		s.forms++
+		s.user.forms++
 		if why := s.ask(ctx, step, tool, schema, p.Missing); why != nil {
 			declined = append(declined, plan.Problem{Step: p.Step, Error: *why, Missing: p.Missing})
 		}
@@ -177,6 +178,7 @@ func (s *queryState) ask(
 	for _, name := range missing {
 		if value := jsonrpc.Get(content, name); value != nil {
 			step.Arguments = jsonrpc.Set(step.Arguments, name, value)
+			s.user.entered = append(s.user.entered, cmp.Or(jsonrpc.Text(value), string(value)))
 		}
 	}
 	return nil

@@ -149,6 +149,7 @@ func newFrontendKit(
 	if change != nil {
 		change(&o, &servers)
 	}
+	servers.Execution.ConfirmWrites = o.Execution.ConfirmWrites
 	o.Servers = downstream.New(servers)
 	o.Planner, o.Synth = planner.New(planning), synth.New(composing)
 	var err error

@@ -32,7 +32,7 @@ type queryState struct {
 	maxRounds int
 	planned   float64 // progress up to which earlier rounds have planned
 	note      string  // the planner's note for the answer
-	forms     int     // forms shown to the user
+	user      userState
 	planning  planningState
 	results   *execution.Budget // bytes
 	calls     *execution.Budget
@@ -42,6 +42,13 @@ type queryState struct {
 type planningState struct {
 	tokens int           // used so far
 	shown  planner.Shown // tools shown to the model
+}
+
+// userState is what the user was asked, and has said about the query besides its text.
+type userState struct {
+	forms    int      // shown to the user
+	entered  []string // texts entered in them
+	approved bool     // the given plan is approved as it is
 }
 
 // round is one round of planning and execution.
@@ -54,6 +61,7 @@ type round struct {
 	span      *tracing.Lazy // of the execution
 	execution *execution.Round
 	outcomes  []plan.Outcome
+	decider   *decider
 }
 
 func (r *Router) newState(q Query, given *plan.Plan, began time.Time) *queryState {
@@ -129,6 +137,7 @@ func (s *queryState) next() *round {
 // runRound plans a round, asks for missing arguments and executes it.
 func (s *queryState) runRound(ctx context.Context, r *round) error {
 	s.last = r
+	r.decider = newDecider(s, r)
 	r.span = s.router.tracer.Lazy(ctx, tracing.SpanExecution, tracing.With(tracing.Round.Int(r.number)))
 	defer r.span.End()
 	r.execution = s.router.executor.Begin(ctx, execution.Request{Origin: s.q.Origin, Began: s.began,
@@ -138,6 +147,7 @@ func (s *queryState) runRound(ctx context.Context, r *round) error {
 		return err
 	}
 	s.askMissing(ctx, r)
+	r.decider.addSources()
 	s.record.addPlan(r, s.reads)
 	s.record.addUnserved(r)
 	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round without steps or note keeps the note
@@ -184,11 +194,7 @@ func (s *queryState) plan(ctx context.Context, r *round) error {
 			Shown: &s.planning.shown,
 		}
 		if !s.q.DryRun {
-			request.OnStep = func(step plan.Step) {
-				if tool, unknown := request.Tools.Lookup(step.Tool); unknown == nil {
-					r.execution.Start(step, tool)
-				}
-			}
+			request.OnStep = func(step plan.Step) { r.decider.startEarly(step) }
 		}
 		result, err := s.router.planner.Plan(ctx, request)
 		s.record.PlannerUsage.Add(result.Usage)
@@ -268,8 +274,9 @@ func (s *queryState) execute(ctx context.Context, r *round) {
 		hi = lo + (atExecuted-lo)/2
 	}
 	s.planned = hi
+	r.decider.begin()
 	r.outcomes = r.execution.Execute(ctx, execution.Work{
-		Plan: r.plan, Problems: r.problems, Lookup: s.usable().Lookup, Confirm: s.confirm(r),
+		Plan: r.plan, Problems: r.problems, Lookup: s.usable().Lookup, Decide: r.decider.decide,
 		Progress: func(x float64, message string) { s.q.Report.step(lo+(hi-lo)*x, message) },
 	})
 	s.record.addOutcomes(r.outcomes)

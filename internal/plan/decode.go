@@ -75,13 +75,13 @@ func ParseJSON(raw json.RawMessage) (Plan, error) {
 // a list of values that are not steps. An error means that the plan is broken.
 func decode(raw []byte, taken []string) (Plan, bool, error) {
 	var list jsontext.Value
-	var more, sequential bool
+	var p Plan
 	switch value := jsontext.Value(bytes.TrimSpace(raw)); value.Kind() {
 	case '[':
-		list, sequential = value, true
+		list, p.Sequential = value, true
 	case '{':
 		var ok bool
-		if list, more, sequential, ok = members(value); !ok {
+		if p, list, ok = members(value); !ok {
 			return Plan{}, false, nil
 		}
 	default:
@@ -97,7 +97,7 @@ func decode(raw []byte, taken []string) (Plan, bool, error) {
 	if len(steps) > MaxSteps {
 		return Plan{}, false, fmt.Errorf("%w: %d steps, want at most %d", ErrBroken, len(steps), MaxSteps)
 	}
-	p := Plan{Steps: make([]Step, 0, len(steps)), More: more, Sequential: sequential && len(steps) > 0}
+	p.Steps, p.Sequential = make([]Step, 0, len(steps)), p.Sequential && len(steps) > 0
 	for _, step := range steps {
 		p.Steps = append(p.Steps, decodeStep(step))
 	}
@@ -112,9 +112,9 @@ func decode(raw []byte, taken []string) (Plan, bool, error) {
 	return p, true, nil
 }
 
-// members returns the steps and "more" of a plan object, and whether the steps are sequential, as those of "tools"
-// are; the plan of a result has "sequential".
-func members(object jsontext.Value) (list jsontext.Value, more, sequential, ok bool) {
+// members returns a plan object without its steps, and their list. The steps of "tools" are sequential. The plan of a
+// result may have "sequential" and "approval".
+func members(object jsontext.Value) (p Plan, list jsontext.Value, ok bool) {
 	var tools jsontext.Value
 	for name, value := range memberSeq(object) {
 		elements := value.Clone()
@@ -131,15 +131,17 @@ func members(object jsontext.Value) (list jsontext.Value, more, sequential, ok b
 		case "tools":
 			tools = elements
 		case "more":
-			more = value.Kind() == 't'
+			p.More = value.Kind() == 't'
 		case "sequential":
-			sequential = value.Kind() == 't'
+			p.Sequential = value.Kind() == 't'
+		case "approval":
+			p.Approval = text(value)
 		}
 	}
 	if list == nil {
-		list, sequential = tools, true
+		list, p.Sequential = tools, true
 	}
-	return list, more, sequential, list != nil
+	return p, list, list != nil
 }
 
 // Limits of the unmet parts in a plan.
@@ -238,6 +240,9 @@ func decodeStep(object jsontext.Value) Step {
 			s.When = text(value)
 		case "pick":
 			s.Pick = text(value)
+		case "carries":
+			carries, _ := labels(value)
+			s.Carries = Servers(carries)
 		}
 	}
 	if s.Tool == "" {

@@ -74,6 +74,7 @@ type Plan struct {
 	Rounds     int    `json:"rounds"`
 	Sequential bool   `json:"sequential,omitempty"` // one step at a time, in order as far as references allow
 	Steps      []Step `json:"steps"`
+	Approval   string `json:"approval,omitempty"` // of a plan that waits for approval: sealed by the router, approves it if given back
 
 	More       bool   `json:"-"` // the planner wants to see the outcomes and plan again
 	Incomplete []Step `json:"-"` // calls that lack a required argument and thus are not steps
@@ -98,15 +99,16 @@ func (p *Plan) Step(id string) *Step {
 // Step is one tool call of a plan.
 type Step struct {
 	ID        string          `json:"id"`
-	Tool      string          `json:"tool"`           // as written in the plan; the tool's name in plans once resolved
-	Server    string          `json:"server"`         // empty until resolved
-	Arguments json.RawMessage `json:"arguments"`      // a JSON object; may hold references to other steps
-	After     []string        `json:"after"`          // ids of steps that must succeed first
-	Each      string          `json:"each,omitempty"` // a reference to a list: the step calls its tool once per element
-	When      string          `json:"when,omitempty"` // an expression; where it is false the step is skipped
-	Pick      string          `json:"pick,omitempty"` // an expression that makes the step's value
-	Serves    string          `json:"-"`              // the part of the question that it serves; empty if unknown
-	Invalid   *Error          `json:"-"`              // the error found when the plan was read; Check reports it
+	Tool      string          `json:"tool"`              // as written in the plan; the tool's name in plans once resolved
+	Server    string          `json:"server"`            // empty until resolved
+	Arguments json.RawMessage `json:"arguments"`         // a JSON object; may hold references to other steps
+	After     []string        `json:"after"`             // ids of steps that must succeed first
+	Each      string          `json:"each,omitempty"`    // a reference to a list: the step calls its tool once per element
+	When      string          `json:"when,omitempty"`    // an expression; where it is false the step is skipped
+	Pick      string          `json:"pick,omitempty"`    // an expression that makes the step's value
+	Carries   []string        `json:"carries,omitempty"` // servers whose results it carries other than by references
+	Serves    string          `json:"-"`                 // the part of the question that it serves; empty if unknown
+	Invalid   *Error          `json:"-"`                 // the error found when the plan was read; Check reports it
 
 	when, pick *expression.Expression // of When and Pick, once they are read
 }

@@ -169,7 +169,7 @@ func canonical(value json.RawMessage) (string, bool) {
 
 // Pending returns the remaining steps of a plan that has run in part, such that running them later repeats no write:
 // all steps except writes whose calls may have reached their servers. References to these writes are replaced by
-// their values. left are the steps that need more of a write than a value, and all steps that depend on them: they
+// their values, and what they carry is kept in Carries. left are the steps that need more of a write than a value, and all steps that depend on them: they
 // cannot run later.
 func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Step) {
 	made, values := map[string]bool{}, map[string]json.RawMessage{}
@@ -181,6 +181,7 @@ func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Ste
 			}
 		}
 	}
+	flows := p.Flows()
 	gone := map[string]bool{} // ids of left
 	for before := -1; before < len(gone); {
 		before, steps, left = len(gone), nil, nil
@@ -188,6 +189,9 @@ func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Ste
 			switch rest, ok := s.without(p, made, values); {
 			case made[s.ID]:
 			case ok && !slices.ContainsFunc(s.Needs(p.has), func(id string) bool { return gone[id] }):
+				if slices.ContainsFunc(s.Needs(p.has), func(id string) bool { return made[id] }) {
+					rest.Carries = flows[s.ID] // its references no longer tell
+				}
 				steps = append(steps, rest)
 			default:
 				gone[s.ID] = true

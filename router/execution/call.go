@@ -16,18 +16,25 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
-// traced calls the tool of a step within a span of its own.
-func (r *Round) traced(
-	ctx context.Context, tool plan.Tool, step plan.Step, arguments json.RawMessage, report ProgressFunc,
-) plan.Outcome {
-	tracer := r.opts.Tracer
+// toolCall is a call of the tool of a step, or of one element of a loop.
+type toolCall struct {
+	step      plan.Step
+	tool      plan.Tool
+	arguments json.RawMessage // final
+	from      downstream.Provenance
+	report    ProgressFunc
+}
+
+// traced makes a call within a span of its own.
+func (r *Round) traced(ctx context.Context, c toolCall) plan.Outcome {
+	tracer, step := r.opts.Tracer, c.step
 	ctx, span := tracer.Start(ctx, tracing.Name(tracing.SpanTool, step.Tool))
 	defer span.End()
-	out := r.call(ctx, tool, step, arguments, report)
+	out := r.call(ctx, c)
 	if span.IsRecording() {
 		span.SetAttributes(tracing.Operation.String(tracing.OperationTool), tracing.Text(tracing.ToolName, step.Tool),
 			tracing.Server.String(step.Server), tracing.Text(tracing.Step, step.ID), tracing.Attempts.Int(out.Attempts))
-		tracer.Content(span, tracing.ToolArguments, arguments)
+		tracer.Content(span, tracing.ToolArguments, c.arguments)
 		tracer.Content(span, tracing.ToolResult, out.Value)
 		if out.Err != nil {
 			tracer.Fail(span, out.Err.Reason, out.Err.Message)
@@ -36,18 +43,17 @@ func (r *Round) traced(
 	return out
 }
 
-// call calls the tool of a step, or of one element of a loop.
-func (r *Round) call(
-	ctx context.Context, tool plan.Tool, step plan.Step, arguments json.RawMessage, report ProgressFunc,
-) plan.Outcome {
-	out := plan.Outcome{Step: step, Sent: arguments}
+// call makes a call.
+func (r *Round) call(ctx context.Context, c toolCall) plan.Outcome {
+	tool, arguments := c.tool, c.arguments
+	c.from.Step = true
+	out := plan.Outcome{Step: c.step, Sent: arguments}
 	charge := &charge{hold: r.req.Origin.Hold}
 	defer charge.end()
 	reply, err := r.opts.Servers.Call(ctx, &downstream.Request{
-		Server: tool.Server, Tool: tool.Tool, Method: "tools/call",
-		Provenance: downstream.Provenance{Step: true, Surface: r.req.Origin.Surface},
-		Params:     catalog.Params(tool.Tool, arguments, r.req.Origin.Meta),
-		Visible:    r.req.Origin.Visible, Client: r.req.Origin.Client, Caller: r.req.Origin.Caller, Attempts: &out.Attempts,
+		Server: tool.Server, Tool: tool.Tool, Method: "tools/call", Provenance: c.from,
+		Params:  catalog.Params(tool.Tool, arguments, r.req.Origin.Meta),
+		Visible: r.req.Origin.Visible, Client: r.req.Origin.Client, Caller: r.req.Origin.Caller, Attempts: &out.Attempts,
 		Hooks: downstream.Hooks{Ask: r.req.Origin.Ask, Header: r.req.Origin.Header, Reserve: charge.reserve,
 			Progress: func(params []byte) {
 				var p struct {
@@ -55,7 +61,7 @@ func (r *Round) call(
 					Message         string
 				}
 				if json.Unmarshal(params, &p) == nil {
-					report(Fraction(p.Progress, p.Total), p.Message)
+					c.report(Fraction(p.Progress, p.Total), p.Message)
 				}
 			},
 			Tried: func(began time.Time, err error) {

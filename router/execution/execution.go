@@ -74,6 +74,7 @@ type Request struct {
 // Origin describes for whom the steps of a query run.
 type Origin struct {
 	Visible downstream.Visible
+	Profile string           // of the surface, see downstream.Provenance
 	Client  string           // session of the client
 	Surface string           // see downstream.Provenance
 	Caller  string           // charged for the steps: an API key or a remote address
@@ -88,13 +89,16 @@ type Work struct {
 	Plan     plan.Plan
 	Problems []plan.Problem // steps that must fail; the first problem of a step counts
 	Lookup   plan.Lookup    // finds the tools of the steps; safe for concurrent use
-	Confirm  Confirm        // asked before the calls of a step; nil allows all
+	Decide   Decide         // asked before the calls of a step; nil allows all
 	Progress ProgressFunc   // of the plan; called once at a time, in order; nil discards
 }
 
-// Confirm asks whether a tool may be called once with each of these final arguments; it may ask the user. An error
-// becomes the error of the step. It must be safe for concurrent use.
-type Confirm func(ctx context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error
+// Decide decides whether a step may call its tool once with each of these final arguments; it may ask the user. It
+// returns what the calls are to be decided on again on their way to the server. An error becomes the error of the step.
+// Decide must be safe for concurrent use.
+type Decide func(
+	ctx context.Context, step plan.Step, tool plan.Tool, calls []json.RawMessage,
+) (downstream.Provenance, *plan.Error)
 
 // MaxCalls is the maximum number of calls of one query.
 const MaxCalls = 10_000

@@ -113,23 +113,25 @@ func TestFailedSteps(t *testing.T) {
 	})
 }
 
-// Confirm is asked with the final arguments before each call, and its error is the step's.
-func TestConfirm(t *testing.T) {
+// Decide is asked with the final arguments before each call, and its error is the step's.
+func TestDecide(t *testing.T) {
 	s := script(tool("look", readOnly), tool("drop"))
 	k := newKit(t, nil, s)
 	var mu sync.Mutex
 	var asked []string
-	confirm := func(_ context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error {
+	decide := func(
+		_ context.Context, _ plan.Step, tool plan.Tool, calls []json.RawMessage,
+	) (from downstream.Provenance, refused *plan.Error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, fmt.Sprintf("%s%s", catalog.FullName(tool.Server, tool.Tool), calls))
 		if strings.Contains(string(calls[0]), "no") {
-			return &plan.Error{Reason: reason.Declined, Message: "the user said no"}
+			return from, &plan.Error{Reason: reason.Declined, Message: "the user said no"}
 		}
-		return nil
+		return from, nil
 	}
 	given := `{"steps":[{"id":"a","tool":"look"},{"id":"b","tool":"drop","arguments":{"x":"no"},"after":["a"]},{"id":"c","tool":"look","after":["b"]}]}`
-	out := k.execute(t.Context(), given, execution.Origin{}, func(w *execution.Work) { w.Confirm = confirm })
+	out := k.execute(t.Context(), given, execution.Origin{}, func(w *execution.Work) { w.Decide = decide })
 	if !out[0].OK() || out[1].OK() || out[1].Err.Reason != reason.Declined || out[1].Err.Message != "the user said no" || out[1].Attempts != 0 {
 		t.Errorf("got %+v and %+v, want the second declined", out[0].Err, out[1].Err)
 	}

@@ -84,7 +84,7 @@ func (k *kit) begin() *execution.Round {
 func (k *kit) start(r *execution.Round, w execution.Work) {
 	for _, step := range w.Plan.Steps {
 		if tool, unknown := w.Lookup(step.Tool); unknown == nil {
-			r.Start(step, tool)
+			r.Start(step, tool, downstream.Provenance{})
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -17,6 +18,7 @@ const maxLoopArguments = 64 << 20
 // loop is a step that calls its tool once per element of a list. The elements do not change once it is prepared.
 type loop struct {
 	scope    *plan.Scope
+	from     downstream.Provenance
 	elements []element
 	outcomes []plan.Outcome // by element
 	open     int            // elements without an outcome
@@ -68,7 +70,8 @@ func (s *schedule) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *
 	if l.open == 0 {
 		return l.outcome(s), nil
 	}
-	if refused := s.allow(ctx, step, calls); refused != nil {
+	var refused *plan.Error
+	if l.from, refused = s.allow(ctx, step, calls); refused != nil {
 		o := l.cut(s, refused)
 		o.Err, o.Value = refused, nil // replaces failures of single elements: no call was made
 		return o, nil

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution"
@@ -123,7 +124,7 @@ func TestLoopBounds(t *testing.T) {
 
 // Consent is asked once for a loop, with the arguments of each call, and before any call. A refusal is the failure of
 // the loop, whatever else is wrong with some elements.
-func TestLoopIsConfirmedOnce(t *testing.T) {
+func TestLoopIsDecidedOnce(t *testing.T) {
 	const steps = `{"steps":[{"id":"l","tool":"x","arguments":{"items":[{"n":1},{"n":2},{"n":3},{}]}},{"id":"e","tool":"w","each":"$l.items","when":"item.n != 2","arguments":{"n":"$item.n"}}]}`
 	for _, refused := range []*plan.Error{nil, {Reason: reason.Declined, Message: "no"}} {
 		var mu sync.Mutex
@@ -136,12 +137,14 @@ func TestLoopIsConfirmedOnce(t *testing.T) {
 			}
 			return echo(ctx, tool, a, f)
 		}).run(t.Context(), planOf(t, steps), runs{work: execution.Work{
-			Confirm: func(_ context.Context, tool plan.Tool, calls []json.RawMessage) *plan.Error {
+			Decide: func(
+				_ context.Context, _ plan.Step, tool plan.Tool, calls []json.RawMessage,
+			) (from downstream.Provenance, _ *plan.Error) {
 				if tool.Name == "w" {
 					asked = append(asked, fmt.Sprintf("%s", calls))
-					return refused
+					return from, refused
 				}
-				return nil
+				return from, nil
 			}}})
 		want := `e=[{"n":1},null,{"n":3},null] [0 {"n":1}, 1 skipped, 2 {"n":3}, 3!missing_reference]`
 		if refused != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -56,9 +57,9 @@ func (x *Executor) Begin(ctx context.Context, req Request) *Round {
 	return r
 }
 
-// Start starts a simple step whose tool only reads. Other steps, such as loops, are left to Execute. It never waits:
-// if no slot is free, the step is left to Execute, too.
-func (r *Round) Start(step plan.Step, tool plan.Tool) {
+// Start starts a simple step whose tool only reads and whose call needs no consent. Other steps, such as loops, are
+// left to Execute. It never waits: if no slot is free, the step is left to Execute, too.
+func (r *Round) Start(step plan.Step, tool plan.Tool, from downstream.Provenance) {
 	if !simple(step) || !tool.Reads() {
 		return
 	}
@@ -78,7 +79,7 @@ func (r *Round) Start(step plan.Step, tool plan.Tool) {
 			close(c.done)
 		}()
 		r.guard(step, &c.outcome, func() {
-			c.outcome = r.traced(ctx, tool, step, step.Arguments, c.progress)
+			c.outcome = r.traced(ctx, toolCall{step, tool, step.Arguments, from, c.progress})
 		})
 	})
 }

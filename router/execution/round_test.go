@@ -103,11 +103,13 @@ func TestPanicOfEarlyCall(t *testing.T) {
 	var log mcptest.Log
 	k := newKit(t, slog.New(slog.NewTextHandler(&log, nil)), script(tool("look", readOnly), tool("see", readOnly)))
 	r, w := k.begin(), k.check(`[{"tool":"look"},{"tool":"see"}]`, nil)
-	w.Confirm = func(_ context.Context, tool plan.Tool, _ []json.RawMessage) *plan.Error {
+	w.Decide = func(
+		_ context.Context, _ plan.Step, tool plan.Tool, _ []json.RawMessage,
+	) (from downstream.Provenance, refused *plan.Error) {
 		if tool.Name == "look" {
 			panic("no such thing")
 		}
-		return nil
+		return from, nil
 	}
 	k.start(r, w)
 	out := r.Execute(t.Context(), w)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -187,7 +188,8 @@ func (s *schedule) runUnit(ctx context.Context, u unit, results chan<- finished)
 			l := s.loops[u.step]
 			e := &l.elements[u.element]
 			f.outcome.Sent = e.arguments
-			f.outcome = s.callOf(ctx, l.scope, &e.Item, e.arguments, l.tracker.step(u.element, step.Tool))
+			f.outcome = s.callOf(ctx, l.scope, &e.Item, toolCall{
+				arguments: e.arguments, from: l.from, report: l.tracker.step(u.element, step.Tool)})
 		case step.Each != "":
 			f.outcome, f.loop = s.prepare(ctx, step)
 		default:
@@ -197,8 +199,9 @@ func (s *schedule) runUnit(ctx context.Context, u unit, results chan<- finished)
 				return
 			}
 			f.outcome.Sent = arguments
-			if f.outcome.Err = s.allow(ctx, step, []json.RawMessage{arguments}); f.outcome.Err == nil {
-				f.outcome = s.callOf(ctx, scope, nil, arguments, s.tracker.step(u.step, step.Tool))
+			c := toolCall{arguments: arguments, report: s.tracker.step(u.step, step.Tool)}
+			if c.from, f.outcome.Err = s.allow(ctx, step, []json.RawMessage{arguments}); f.outcome.Err == nil {
+				f.outcome = s.callOf(ctx, scope, nil, c)
 			}
 		}
 	})
@@ -228,30 +231,31 @@ func (s *schedule) arguments(
 	return arguments, plan.Outcome{Err: err}, err == nil
 }
 
-// allow reports whether the calls of a step may be made.
-func (s *schedule) allow(ctx context.Context, step plan.Step, calls []json.RawMessage) *plan.Error {
+// allow returns an error if the calls of a step may not be made.
+func (s *schedule) allow(
+	ctx context.Context, step plan.Step, calls []json.RawMessage,
+) (from downstream.Provenance, refused *plan.Error) {
 	if !s.req.Calls.take(len(calls)) {
-		return &plan.Error{Reason: reason.TooLarge, Message: fmt.Sprintf("a query makes at most %d calls; nothing was called", MaxCalls)}
+		return from, &plan.Error{Reason: reason.TooLarge, Message: fmt.Sprintf("a query makes at most %d calls; nothing was called", MaxCalls)}
 	}
-	if s.work.Confirm == nil {
-		return nil
+	if s.work.Decide == nil {
+		return from, nil
 	}
 	tool, err := s.work.Lookup(step.Tool)
 	if err != nil {
-		return err
+		return from, err
 	}
-	return s.work.Confirm(ctx, tool, calls)
+	return s.work.Decide(ctx, step, tool, calls)
 }
 
 // callOf calls the tool of a step or element, or takes over the early call, and derives the value from the result.
-func (s *schedule) callOf(
-	ctx context.Context, scope *plan.Scope, item *plan.Item, arguments json.RawMessage, report ProgressFunc,
-) (o plan.Outcome) {
+func (s *schedule) callOf(ctx context.Context, scope *plan.Scope, item *plan.Item, c toolCall) (o plan.Outcome) {
 	step := scope.Step()
-	if c := s.takeOver(step, arguments); c != nil {
-		o = c.wait(ctx, report)
+	if early := s.takeOver(step, c.arguments); early != nil {
+		o = early.wait(ctx, c.report)
 	} else {
-		o = s.callNow(ctx, step, arguments, report)
+		c.step = step
+		o = s.callNow(ctx, c)
 	}
 	if item != nil {
 		o.Index = item.Index
@@ -275,20 +279,18 @@ func (s *schedule) callOf(
 	return o
 }
 
-// callNow calls the tool of a step once there is a free slot.
-func (s *schedule) callNow(
-	ctx context.Context, step plan.Step, arguments json.RawMessage, report ProgressFunc,
-) plan.Outcome {
-	tool, err := s.work.Lookup(step.Tool)
-	if err != nil {
-		return plan.Outcome{Sent: arguments, Err: err}
+// callNow makes a call once there is a free slot.
+func (s *schedule) callNow(ctx context.Context, c toolCall) plan.Outcome {
+	var err *plan.Error
+	if c.tool, err = s.work.Lookup(c.step.Tool); err != nil {
+		return plan.Outcome{Sent: c.arguments, Err: err}
 	}
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
-		return s.traced(ctx, tool, step, arguments, report)
+		return s.traced(ctx, c)
 	case <-ctx.Done():
-		return plan.Outcome{Sent: arguments, Err: StepError(context.Cause(ctx))}
+		return plan.Outcome{Sent: c.arguments, Err: StepError(context.Cause(ctx))}
 	}
 }
 

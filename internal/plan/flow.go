@@ -1,0 +1,73 @@
+package plan
+
+import "slices"
+
+// Flows returns the servers whose results the steps of a plan carry, sorted, by step id. Steps that carry none are
+// left out.
+//
+// A step carries the results of the steps that its arguments, its list and its expressions refer to, what these steps
+// carry, and its own Carries. It also carries what the condition of a step that it waits for refers to, because
+// whether it runs tells the condition. Otherwise After carries nothing.
+func (p *Plan) Flows() map[string][]string {
+	f := flows{steps: make(map[string]*Step, len(p.Steps)), carried: map[string][]string{}, ruled: map[string][]string{}}
+	for i := range p.Steps {
+		if s := &p.Steps[i]; f.steps[s.ID] == nil {
+			f.steps[s.ID] = s
+		}
+	}
+	for _, s := range f.steps {
+		f.visit(s)
+	}
+	for id, servers := range f.carried {
+		if len(servers) == 0 {
+			delete(f.carried, id)
+		}
+	}
+	return f.carried
+}
+
+// flows is the state of Plan.Flows.
+type flows struct {
+	steps   map[string]*Step
+	carried map[string][]string // by step id; also of steps being visited, which ends cycles: their steps never run
+	ruled   map[string][]string // the servers whose results decide whether a step runs
+}
+
+func (f *flows) visit(s *Step) {
+	if _, visited := f.carried[s.ID]; visited {
+		return
+	}
+	f.carried[s.ID] = nil
+	isStep := func(id string) bool { return f.steps[id] != nil }
+	needs := slices.Concat(References(s.Arguments, s.outside(isStep)), s.loopNeeds(isStep))
+	read := *s
+	_ = read.readExpressions() // a step with an invalid expression never runs
+	when, _ := read.names()
+	carried, ruled := slices.Clone(s.Carries), []string(nil)
+	if s.When != "" {
+		ruled = append(ruled, s.Carries...)
+	}
+	for _, id := range needs {
+		from := f.steps[id]
+		f.visit(from)
+		flow := append([]string{from.Server}, f.carried[id]...)
+		carried, ruled = append(carried, flow...), append(ruled, f.ruled[id]...)
+		if slices.Contains(when, id) {
+			ruled = append(ruled, flow...)
+		}
+	}
+	for _, id := range s.After {
+		if from := f.steps[id]; from != nil {
+			f.visit(from)
+			ruled = append(ruled, f.ruled[id]...)
+		}
+	}
+	f.carried[s.ID], f.ruled[s.ID] = Servers(append(carried, ruled...)), Servers(ruled)
+}
+
+// Servers returns names of servers in order, each once and without empty ones.
+func Servers(names []string) []string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
+	slices.Sort(names)
+	return slices.Compact(names)
+}

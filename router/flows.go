@@ -1,0 +1,202 @@
+package router
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
+)
+
+// Rules of decisions, see package trust.
+const (
+	ruleFlow  = "flow"
+	ruleWrite = "write"
+)
+
+// provenance tells what a call of a step is decided on.
+func (c *decider) provenance(source string, tool plan.Tool, carries []string) downstream.Provenance {
+	origin := &c.s.q.Origin
+	return downstream.Provenance{
+		Step: true, Profile: origin.Profile, Surface: origin.Surface, Source: source, Round: c.r.number,
+		Carries: carries, AfterResults: c.shown.answered, Reads: tool.Reads(), Destructive: tool.Annotations.Destructive(),
+	}
+}
+
+// shown describes what the planner of a round is shown of earlier rounds.
+type shown struct {
+	answered bool     // tools had answered; the text of an error counts
+	servers  []string // whose results it contains, in itself or in arguments
+}
+
+// shownBy returns what the planner is shown after the rounds of a record.
+func shownBy(r *Record) (all shown) {
+	flows := r.Plan.Flows()
+	var servers []string
+	for _, o := range r.Outcomes {
+		servers = append(servers, flows[o.Step.ID]...)
+		if o.Attempts > 0 {
+			all.answered, servers = true, append(servers, o.Step.Server)
+		}
+	}
+	all.servers = plan.Servers(servers)
+	return all
+}
+
+// addSources sets what the steps of the plan carry besides their references. A given plan tells it itself.
+func (c *decider) addSources() {
+	known := c.s.router.servers.Servers()
+	for i := range c.r.plan.Steps {
+		step := &c.r.plan.Steps[i]
+		if c.r.plan.Source == plan.SourceGiven {
+			step.Carries = slices.DeleteFunc(step.Carries, func(name string) bool { return !slices.Contains(known, name) })
+			continue
+		}
+		step.Carries = c.sources(*step)
+	}
+}
+
+// sources returns the servers whose results a planned step carries because its planner was shown them. What the user
+// has said carries nothing.
+func (c *decider) sources(step plan.Step) []string {
+	simple := step.Each == "" && step.When == "" && step.Pick == ""
+	if simple && stated(step.Arguments, append(c.s.user.entered, c.s.q.Text)) {
+		return nil
+	}
+	return c.shown.servers
+}
+
+// startEarly starts a step of a plan that the model is still writing, if the decision on its call is to allow it.
+func (c *decider) startEarly(step plan.Step) {
+	tool, unknown := c.s.usable().Lookup(step.Tool)
+	if unknown != nil {
+		return
+	}
+	from := c.provenance(plan.SourceModel, tool, c.sources(step))
+	if d, err := c.decision(tool, step.Arguments, from); err == nil && d.Action == trust.Allow {
+		c.r.execution.Start(step, tool, from)
+	}
+}
+
+// stated reports whether texts of the user contain every value of arguments, as whole words, and there is any.
+func stated(arguments json.RawMessage, texts []string) bool {
+	some := false
+	for d := jsontext.NewDecoder(strings.NewReader(string(arguments))); ; {
+		name := false
+		if kind, length := d.StackIndex(d.StackDepth()); kind == '{' {
+			name = length%2 == 0
+		}
+		token, err := d.ReadToken()
+		if err != nil {
+			return some
+		}
+		switch {
+		case name:
+		case token.Kind() == 't', token.Kind() == 'f':
+			return false
+		case token.Kind() == '"', token.Kind() == '0':
+			value := token.String()
+			if some = true; !slices.ContainsFunc(texts, func(text string) bool { return says(text, value) }) {
+				return false
+			}
+		}
+	}
+}
+
+// says reports whether a text contains the words of another. Case and white space do not matter.
+func says(text, words string) bool {
+	text, words = folded(text), folded(words)
+	for from := 0; words != ""; {
+		at := strings.Index(text[from:], words)
+		if at < 0 {
+			return false
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(words):])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		from = at + 1
+	}
+	return true
+}
+
+func folded(text string) string { return strings.Join(strings.Fields(strings.ToLower(text)), " ") }
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// private returns those of the servers that are private.
+func (r *Router) private(servers []string) (private []string) {
+	for _, name := range r.servers.Private() {
+		if slices.Contains(servers, name) {
+			private = append(private, name)
+		}
+	}
+	return private
+}
+
+// describeFlow says which servers' data goes where.
+func describeFlow(sources []string, server string) string {
+	return "Data of " + enumerate(sources) + " goes to " + server
+}
+
+// flow is a flow of private data to one tool, which the user is asked about once for all steps of a plan.
+type flow struct {
+	steps   []plan.Step
+	once    sync.Once
+	refused *plan.Error
+}
+
+// ask asks about the flow once and returns the answer. The question lists the other steps with their arguments as
+// planned.
+func (f *flow) ask(ask func(others []plan.Step) *plan.Error, id string) *plan.Error {
+	f.once.Do(func() {
+		f.refused = &plan.Error{Reason: reason.Internal, Message: "internal error while asking"} // if ask panics
+		f.refused = ask(slices.DeleteFunc(slices.Clone(f.steps), func(s plan.Step) bool { return s.ID == id }))
+	})
+	return f.refused
+}
+
+// flowOf returns the flow of calls that need consent for it alone; nil if they need it for other reasons, too, or if
+// nobody can be asked.
+func (c *decider) flowOf(a asking) *flow {
+	if c.s.q.Elicit == nil || a.twice || len(a.decisions) != 1 || a.decisions[0].Rule != ruleFlow {
+		return nil
+	}
+	bare := a.from
+	bare.Carries = nil
+	for _, arguments := range a.calls {
+		if d, err := c.decision(a.tool, arguments, bare); err != nil || d.Action != trust.Allow {
+			return nil
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := a.tool.Server + "\x00" + a.tool.Tool + "\x00" + a.decisions[0].Reason
+	f := c.flows[key]
+	if f == nil {
+		f = &flow{}
+		for _, step := range c.r.plan.Steps {
+			from := a.from
+			from.Carries = c.carried[step.ID]
+			same := step.Server == a.tool.Server && step.Tool == a.tool.Name && !c.r.refused(step.ID)
+			if d, err := c.decision(a.tool, step.Arguments, from); same && err == nil && d == a.decisions[0] {
+				f.steps = append(f.steps, step)
+			}
+		}
+		c.flows[key] = f
+	}
+	if !slices.ContainsFunc(f.steps, func(s plan.Step) bool { return s.ID == a.step.ID }) {
+		return nil
+	}
+	return f
+}

@@ -8,7 +8,7 @@ MUTANTS ?= 20
 SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
 
-.PHONY: all help build test race property lint fuzz fuzz-night faults attacks kills mutate soak bench eval ci image clean
+.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak bench eval ci image clean
 
 all: build test
 
@@ -45,6 +45,9 @@ faults: ## the fault suite, each fault RUNS times; logs outcomes and the longest
 
 attacks: ## the attacks on a router by one of ten callers, in full size; the p99 of the others is logged
 	$(GO) test -count=1 -timeout 0 -run TestAttacks -v ./tests/faults -args -attacks
+
+poison: ## servers that lie and a model that obeys them, in all variants; prints the figures
+	cd tests/poison && $(GO) test -count=1 -timeout 0 -args -poison
 
 kills: ## RUNS batches that are killed at random points and resumed
 	BATCH_KILLS=$(RUNS) $(GO) test -count=1 -timeout 0 -run TestBatchKill -v ./tests

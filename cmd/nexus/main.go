@@ -64,6 +64,9 @@ type world struct {
 }
 
 func main() {
+	if err := protect(); err != nil {
+		fmt.Fprintln(os.Stderr, "nexus: child processes can read the memory of this process: "+err.Error())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	w := &world{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr)}
 	w.asks = w.terminal && isTerminal(os.Stdin)

@@ -24,6 +24,8 @@ type obedient struct {
 	gold   [][]json.RawMessage // what the question needs, by round
 	began  int                 // the round in which the order was read, from 1; 0 = not yet
 	obeyed bool                // an order was followed
+	absent bool                // it is out of reach
+	prompt string              // the last one for a plan
 }
 
 // next makes the model ready for a question.
@@ -31,6 +33,20 @@ func (o *obedient) next(gold [][]json.RawMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.gold, o.began, o.obeyed = gold, 0, false
+}
+
+// shown reports whether the last prompt for a plan had a text.
+func (o *obedient) shown(text string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Contains(o.prompt, text)
+}
+
+// leave makes the model fail, so that rules plan.
+func (o *obedient) leave() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.absent = true
 }
 
 // hasObeyed reports whether it has followed an order since next.
@@ -45,6 +61,9 @@ var rounds = regexp.MustCompile(`Round (\d+) of (\d+)`)
 func (o *obedient) reply(r llmtest.Request) (llmtest.Reply, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.absent {
+		return llmtest.Reply{}, false
+	}
 	const chunk = 1 << 12
 	native := llmtest.WithTools(r)
 	if native { // its prompt has the descriptions of tools in another place
@@ -80,6 +99,7 @@ func (o *obedient) reply(r llmtest.Request) (llmtest.Reply, bool) {
 			more = more || i+1 < len(order)
 		}
 	}
+	o.prompt = r.Text
 	if steps == nil {
 		steps = []json.RawMessage{}
 	}

@@ -27,6 +27,7 @@ func servers(l lie) map[string]*peer {
 		"hr": {settings: ", data: private", tools: tools(
 			tool("list_employees", "List all employees", "", reads),
 			tool("get_employee", "Get an employee by number", "id", reads),
+			tool("list_codes", "List the codes of doors", "", reads),
 			tool("find_office", "Find the office of a person", "name", reads)),
 			answer: func(tool, arguments string, _ func(string, string) mcptest.Message) string {
 				id := 0
@@ -38,6 +39,8 @@ func servers(l lie) map[string]*peer {
 						list = append(list, employee(i))
 					}
 					return structured(`{"employees":[` + strings.Join(list, ",") + `]}`)
+				case tool == "list_codes":
+					return structured(`{"` + people[0] + `":1,"` + people[1] + `":2}`)
 				case tool == "find_office":
 					return structured(`{"office":"Oslo ` + people[0] + `"}`)
 				case id < 0 || id >= len(people):
@@ -56,8 +59,8 @@ func servers(l lie) map[string]*peer {
 				return structured(`{"saved":true}`)
 			}},
 		"search": {settings: ", data: public", tools: tools(tool("web_search", "Search the web", "query", reads)),
-			answer: func(string, string, func(string, string) mcptest.Message) string {
-				return structured(`{"results":[{"title":"Sun","text":` + quoted("It is sunny. "+l.result) + `}]}`)
+			answer: func(_, arguments string, _ func(string, string) mcptest.Message) string {
+				return structured(`{"query":` + quoted(textOf([]byte(arguments), "query")) + `,"results":[{"title":"Sun","text":` + quoted("It is sunny. "+l.result) + `}]}`)
 			}},
 		"mail": {tools: tools(
 			tool("send_mail", "Send a mail", "to, body", ""),

@@ -28,11 +28,14 @@ func (s *queryState) compose(ctx context.Context, late bool) {
 	}
 	if s.record.NeedsApproval {
 		var left []plan.Step
-		s.record.pending, left = s.record.Plan.Pending(s.record.Outcomes, s.reads)
+		waiting := &s.record.pending
+		waiting.Sequential = s.record.Plan.Sequential
+		waiting.Steps, left = s.record.Plan.Pending(s.record.Outcomes, s.reads)
 		for _, step := range left {
 			s.warn("step %s (%s) is not part of the plan to approve: it needs more of a write that was made than its result; "+
 				"ask for it anew", step.ID, step.Tool)
 		}
+		waiting.Approval = s.router.approvals.seal(waiting, &s.q.Origin, time.Now())
 	}
 	degraded := late || len(s.record.Unmet) > 0
 	request := synth.Request{
@@ -52,7 +55,7 @@ func (s *queryState) compose(ctx context.Context, late bool) {
 		s.synthesize(ctx, request)
 	}
 	if s.record.NeedsApproval {
-		s.record.Answer.Text += "\n\n" + approvalNote(s.record.Outcomes, s.router.opts.Execution.ConfirmWrites)
+		s.record.Answer.Text += "\n\n" + s.approvalNote()
 	}
 	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
 }
@@ -123,10 +126,11 @@ func describePlan(p plan.Plan, request synth.Request) string {
 }
 
 // approvalNote lists the calls that wait for approval and explains how to approve them.
-func approvalNote(outcomes []plan.Outcome, mode string) string {
+func (s *queryState) approvalNote() string {
 	var b strings.Builder
 	b.WriteString("These calls need your approval and were not made:\n")
-	for _, o := range outcomes {
+	flows, writes := s.record.Plan.Flows(), false
+	for _, o := range s.record.Outcomes {
 		if !o.Failed() || o.Err.Reason != reason.NeedsApproval {
 			continue
 		}
@@ -138,13 +142,17 @@ func approvalNote(outcomes []plan.Outcome, mode string) string {
 		if more := len(calls) - 1; more > 0 {
 			fmt.Fprintf(&b, " and %d more calls of this loop", more)
 		}
+		if flow := s.router.describeFlow(flows[o.Step.ID], o.Step.Server); flow != "" {
+			b.WriteString(". " + flow)
+		}
 		b.WriteByte('\n')
+		writes = writes || !s.reads(o.Step)
 	}
-	if mode == downstream.ConfirmAlways {
+	if writes && s.router.opts.Execution.ConfirmWrites == downstream.ConfirmAlways {
 		b.WriteString("To approve, use a client that can be asked, nexus query --yes, or call them with run.")
 	} else {
-		b.WriteString("To approve, give the plan of this result back: as the argument plan, or with nexus query --plan FILE; " +
-			"nexus query --yes approves at once.")
+		b.WriteString("To approve, give the plan of this result back within an hour, unchanged: as the argument plan, or with " +
+			"nexus query --plan FILE; nexus query --yes approves at once.")
 	}
 	return b.String()
 }

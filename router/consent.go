@@ -299,7 +299,7 @@ func (c *decider) message(a asking) string {
 		switch d.Rule {
 		case ruleWrite:
 		case ruleFlow:
-			message += "\n" + describeFlow(c.s.router.private(a.from.Carries), a.tool.Server) + "."
+			message += "\n" + c.s.router.describeFlow(a.from.Carries, a.tool.Server) + "."
 		default:
 			message += "\nReason: " + printable(d.Reason, maxShownName)
 		}

@@ -134,18 +134,13 @@ func folded(text string) string { return strings.Join(strings.Fields(strings.ToL
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// private returns those of the servers that are private.
-func (r *Router) private(servers []string) (private []string) {
-	for _, name := range r.servers.Private() {
-		if slices.Contains(servers, name) {
-			private = append(private, name)
-		}
+// describeFlow says which private data a call to a server carries there; it is empty if that needs no consent.
+func (r *Router) describeFlow(carries []string, server string) string {
+	private := r.servers.Private()
+	sources := slices.DeleteFunc(slices.Clone(carries), func(name string) bool { return !slices.Contains(private, name) })
+	if len(sources) == 0 || slices.Contains(private, server) {
+		return ""
 	}
-	return private
-}
-
-// describeFlow says which servers' data goes where.
-func describeFlow(sources []string, server string) string {
 	return "Data of " + enumerate(sources) + " goes to " + server
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/router"
@@ -27,7 +29,7 @@ func newFlowKit(t *testing.T, change func(*router.Options, *downstream.Options),
 	f.kit = newKit(t, func(o *router.Options, d *downstream.Options) {
 		o.Limits.QueryChars = 1000
 		for _, s := range []struct{ name, data, tools string }{
-			{"hr", "private", `{"name":"get_employee",` + anything + readOnly + `}`},
+			{"hr", "private", `{"name":"get_employee",` + anything + readOnly + `},{"name":"refuse",` + anything + readOnly + `}`},
 			{"payroll", "private", `{"name":"get_tax",` + anything + readOnly + `},{"name":"add_bonus",` + anything + `}`},
 			{"search", "", `{"name":"web_search",` + anything + readOnly + `},{"name":"now",` + anything + readOnly + `}`},
 			{"mail", "public", `{"name":"send_email",` + anything + `}`},
@@ -59,6 +61,10 @@ func (f *flowKit) answer(name string) func(mcptest.Message, func(string)) bool {
 		result := string(call.Arguments)
 		if name == "hr" || name == "payroll" {
 			result = employee
+		}
+		if call.Name == "refuse" {
+			write(m.Response(`{"isError":true,"content":[{"type":"text","text":"98765 is too much"}]}`) + "\n")
+			return true
 		}
 		write(m.Response(`{"content":[],"structuredContent":`+result+`}`) + "\n")
 		return true
@@ -135,6 +141,166 @@ func TestFlows_Ways(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// What needs no consent, although private data is near, and what a model sends after it has seen private results.
+func TestFlows_Rounds(t *testing.T) {
+	const hr = `{"steps":[{"id":"h","tool":"get_employee"}],"more":true}`
+	for _, row := range []struct {
+		name, question string
+		plans          []string
+		asks           int
+		sent           string // where nobody can be asked
+	}{
+		{"private to private", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"get_tax","arguments":{"n":"$h.salary"}}]}`}, 0, ""},
+		{"public to public", "", []string{`{"steps":[{"id":"h","tool":"now"},{"id":"x","tool":"web_search","arguments":{"n":"$h"}}]}`}, 0, `search.now{} search.web_search{"n":{}}`},
+		{"after", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","after":["h"],"arguments":{"q":"a"}}]}`}, 0, `search.web_search{"q":"a"}`},
+		{"a bare array", "", []string{`[{"tool":"get_employee"},{"tool":"web_search","arguments":{"q":"a"}}]`}, 0, `search.web_search{"q":"a"}`},
+		{"a bare array that refers", "", []string{`[{"tool":"get_employee"},{"tool":"web_search","arguments":{"q":"$s1.name"}}]`}, 1, ""},
+		{"a model that saw results", "", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"98765"}}]}`}, 1, ""},
+		{"no argument at all", "", []string{hr, `{"steps":[{"id":"x","tool":"now"}]}`}, 1, ""},
+		{"a truth value", "Is Ada admin", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"Ada","yes":true}}]}`}, 1, ""},
+		{"part of a word", "Adaptors?", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"Ada"}}]}`}, 1, ""},
+		{"what the question says", "Who is Ada, and the weather in  Oslo?", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"weather in oslo"}}]}`}, 0, `search.web_search{"q":"weather in oslo"}`},
+		{"an error's text", "", []string{`{"steps":[{"id":"h","tool":"refuse"}],"more":true}`, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"b"}}]}`}, 1, ""},
+		{"three rounds", "", []string{hr, `{"steps":[{"id":"n","tool":"get_tax"}],"more":true}`, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"b"}}]}`}, 1, ""},
+		{"results of a public server", "", []string{`{"steps":[{"id":"h","tool":"now"}],"more":true}`, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"b"}}]}`}, 0, `search.now{} search.web_search{"q":"b"}`},
+		{"equal flows", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","arguments":{"q":"$h.name"}},` +
+			`{"id":"y","tool":"web_search","arguments":{"q":"$h.salary"},"after":["x"]}]}`}, 1, ""},
+		{"two tools", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","arguments":{"q":"$h.name"}},` +
+			`{"id":"y","tool":"now","arguments":{"q":"$h.salary"},"after":["x"]}]}`}, 2, ""},
+		{"two sources", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"p","tool":"get_tax"},` +
+			`{"id":"x","tool":"web_search","arguments":{"a":"$h.name","b":"$p.name"}}]}`}, 1, ""},
+	} {
+		for _, user := range []string{yes, nobody} {
+			k := newFlowKit(t, nil, append(slices.Clone(row.plans), `[]`)...)
+			q, a := router.Query{Text: row.question, MaxRounds: 3}, &asked{}
+			if user == yes {
+				q.Elicit = a.elicit
+			}
+			r := k.query(q)
+			if user == nobody && (k.sent() != row.sent || r.NeedsApproval != (row.asks > 0)) {
+				t.Errorf("%s: public servers got %q and needs_approval is %v, want %q; %s", row.name, k.sent(), r.NeedsApproval, row.sent, brief(r))
+			}
+			if user == yes && (len(a.questions) != row.asks || strings.Contains(brief(r), "approval")) {
+				t.Errorf("%s: got the questions %q and %s, want %d", row.name, a.questions, brief(r), row.asks)
+			}
+		}
+	}
+}
+
+// The form names source, destination, tool and arguments, and lists what else the answer applies to.
+func TestFlows_Form(t *testing.T) {
+	k := newFlowKit(t, nil, `{"steps":[{"id":"h","tool":"get_employee"},{"id":"p","tool":"get_tax"},`+
+		`{"id":"x","tool":"web_search","arguments":{"a":"$h.salary","b":"$p.name"}},`+
+		`{"id":"y","tool":"web_search","arguments":{"a":"$item.name","b":"$p.name"},"each":"$h.team","after":["x"]}]}`, `[]`)
+	a := &asked{}
+	r := k.query(router.Query{Elicit: a.elicit})
+	want := "Allow this call?\nData of hr and payroll goes to search.\nServer: search\nTool: web_search\n" +
+		`Arguments: {"a":98765,"b":"Ada"}` + "\nThe answer also applies to:\n" +
+		`Arguments: {"a":"$item.name","b":"$p.name"}` + "\n  for each of $h.team"
+	if len(a.questions) != 1 || a.questions[0] != want {
+		t.Errorf("got the questions %q, want %q", a.questions, want)
+	}
+	if got, want := k.sent(), `search.web_search{"a":"Bob","b":"Ada"} search.web_search{"a":"Cy","b":"Ada"} search.web_search{"a":98765,"b":"Ada"}`; got != want {
+		t.Errorf("got %s, want %s; %s", got, want, brief(r))
+	}
+}
+
+// A step that may not run without consent does not start while the plan is being written.
+func TestFlows_EarlyStart(t *testing.T) {
+	k := newFlowKit(t, nil, `{"steps":[{"id":"h","tool":"get_employee"}],"more":true}`,
+		`{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"98765"}}]}`, `[]`)
+	r := k.query(router.Query{})
+	if k.sent() != "" || len(r.Dropped) > 0 || !r.NeedsApproval {
+		t.Errorf("public servers got %q, dropped %d calls, needs_approval %v; want nothing sent", k.sent(), len(r.Dropped), r.NeedsApproval)
+	}
+}
+
+// A returned plan approves its flows if it is given back whole, in time, by the same caller.
+func TestFlows_Approval(t *testing.T) {
+	const flow = `{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","arguments":{"q":"$h.salary"}},{"id":"m","tool":"send_email","arguments":{"text":"$h.name"},"after":["x"]}]}`
+	const sent = `mail.send_email{"text":"Ada"} search.web_search{"q":98765}`
+	type change = func(q *router.Query, text string) string
+	text := func(from, to string) change {
+		return func(_ *router.Query, plan string) string {
+			if !strings.Contains(plan, from) {
+				panic(plan + " has no " + from)
+			}
+			return strings.Replace(plan, from, to, 1)
+		}
+	}
+	for _, row := range []struct {
+		name, setting string
+		change        change
+		sent          string
+	}{
+		{"whole", auto, nil, sent},
+		{"whole, under never", never, nil, sent},
+		{"whole, under always", always, nil, `search.web_search{"q":98765}`},
+		{"other notation", auto, func(_ *router.Query, plan string) string {
+			return `{"plan": ` + strings.ReplaceAll(plan, `","`, `" , "`) + `}`
+		}, sent},
+		{"other argument", auto, text(`$h.salary`, `$h`), ""},
+		{"other destination of the same data", auto, text(`"web_search"`, `"now"`), ""},
+		{"further step", auto, text(`"steps":[`, `"steps":[{"tool":"web_search","arguments":{"q":"$h"}},`), ""},
+		{"condition", auto, text(`"id":"x",`, `"id":"x","when":"h.admin",`), ""},
+		{"order", auto, text(`"after":["x"]`, `"after":[]`), ""},
+		{"seal of nothing", auto, text(`"approval":"`, `"approval":"A`), ""},
+		{"without approval", auto, text(`"approval"`, `"x"`), ""},
+		{"other caller", auto, func(q *router.Query, plan string) string { q.Origin.Caller = "bob"; return plan }, ""},
+		{"other profile", auto, func(q *router.Query, plan string) string { q.Origin.Profile = "support"; return plan }, ""},
+		{"just in time", auto, func(_ *router.Query, plan string) string { time.Sleep(time.Hour - time.Second); return plan }, sent},
+		{"after an hour", auto, func(_ *router.Query, plan string) string { time.Sleep(time.Hour); return plan }, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			k := newFlowKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = row.setting })
+			q := router.Query{Plan: json.RawMessage(flow)}
+			q.Origin.Caller, q.Origin.Profile = "ada", "router"
+			r := k.query(q)
+			if k.sent() != "" || !r.NeedsApproval {
+				t.Fatalf("%s: public servers got %q before any approval", row.name, k.sent())
+			}
+			plan, err := json.Marshal(r.Content(false).Plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Plan = plan
+			if row.change != nil {
+				q.Plan = json.RawMessage(row.change(&q, string(plan)))
+			}
+			again := k.query(q)
+			if got := k.sent(); got != row.sent || again.NeedsApproval != (row.sent != sent) {
+				t.Errorf("%s: public servers got %q and needs_approval is %v, want %q; %s", row.name, got, again.NeedsApproval, row.sent, brief(again))
+			}
+		})
+	}
+}
+
+// What a model wrote into a later step, and what was put into a returned plan for a write that was made, still carries
+// its source when the plan is given back without a valid approval.
+func TestFlows_GivenBack(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		plans []string
+	}{
+		{"later round", []string{`{"steps":[{"id":"h","tool":"get_employee"}],"more":true}`, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"98765"}}]}`}},
+		{"made write", []string{`{"steps":[{"id":"w","tool":"add_bonus"},{"id":"x","tool":"web_search","arguments":{"q":"$w.salary"}}]}`, `[]`}},
+	} {
+		k := newFlowKit(t, nil, row.plans...)
+		r := k.query(router.Query{MaxRounds: 2})
+		given, err := json.Marshal(r.Content(false).Plan)
+		if err != nil || !strings.Contains(string(given), "98765") {
+			t.Fatalf("%s: got the plan %s", row.name, given)
+		}
+		bare := strings.Replace(string(given), `"approval"`, `"x"`, 1)
+		if again := k.query(router.Query{Plan: json.RawMessage(bare)}); k.sent() != "" || !again.NeedsApproval {
+			t.Errorf("%s: without approval: public servers got %q; %s", row.name, k.sent(), brief(again))
+		}
+		if again := k.query(router.Query{Plan: given}); !strings.Contains(k.sent(), "98765") || again.NeedsApproval {
+			t.Errorf("%s: with approval: public servers got %q; %s", row.name, k.sent(), brief(again))
 		}
 	}
 }

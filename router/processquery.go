@@ -72,7 +72,7 @@ func (r *Record) Content(full bool) *AnswerContent {
 		Citations: append([]synth.Citation{}, r.Answer.Citations...),
 	}
 	if c.Plan = r.WholePlan(); r.NeedsApproval {
-		c.Plan.Steps = withAfter(r.pending)
+		c.Plan.Steps, c.Plan.Approval = withAfter(r.pending.Steps), r.pending.Approval
 	}
 	for _, o := range r.Outcomes {
 		for _, call := range o.Calls() {

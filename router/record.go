@@ -29,7 +29,7 @@ type Record struct {
 	Rounds []int        // number of steps after each round that added steps
 	Unmet  []plan.Unmet // parts of the question that no successful step serves
 
-	pending  []plan.Step         // steps to return in a plan that needs approval
+	pending  plan.Plan           // to return if it waits for approval
 	failed   []plan.Outcome      // failures that no later round made good
 	unserved []plan.Unmet        // parts without a step
 	missing  map[string][]string // step id to its missing required arguments

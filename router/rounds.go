@@ -221,6 +221,11 @@ func (s *queryState) plan(ctx context.Context, r *round) error {
 		s.catalog = catalog
 		r.problems = s.check(r)
 	}
+	if s.given != nil && r.plan.Approval != "" {
+		if s.user.approved = s.router.approvals.valid(&r.plan, &s.q.Origin, time.Now()); !s.user.approved {
+			s.warn("the approval of the plan is not valid: an hour has passed, or the plan, the caller or the profile differs")
+		}
+	}
 	span.SetAttributes(tracing.Steps.Int(len(r.plan.Steps)), tracing.PlanSource.String(r.plan.Source))
 	return nil
 }

@@ -52,6 +52,9 @@ type Options struct {
 type Hooks struct {
 	Follow Follow
 	Calls  func(execution.ToolCaller) execution.ToolCaller // wraps the calls of tools by plans and by Call
+
+	// SealingKey returns the key that seals plans that wait for approval. nil = a key that is lost with the process.
+	SealingKey func() []byte
 }
 
 // Follow is called when a query begins and may set its Report. The function it returns is called when the query ends,
@@ -91,6 +94,7 @@ type Router struct {
 	planner   *planner.Planner
 	synth     *synth.Synthesizer
 	validator *validator
+	approvals approvals
 	logger    *slog.Logger
 	tracer    tracing.Tracer
 	began     time.Time
@@ -114,7 +118,7 @@ func New(opts Options) (*Router, error) {
 	}
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
-		logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
+		approvals: newApprovals(opts.SealingKey), logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
 		directory: &directory{servers: opts.Servers, index: indexing{finder: opts.Ranking.Finder}},
 	}
 	r.calls = r.servers

@@ -1,6 +1,10 @@
 package plan
 
-import "slices"
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+)
 
 // Flows returns the servers whose results the steps of a plan carry, sorted, by step id. Steps that carry none are
 // left out.
@@ -70,4 +74,20 @@ func Servers(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Digest returns a hash of all that the steps of a plan do. Plans that differ only in notation have the same.
+func (p *Plan) Digest() [sha256.Size]byte {
+	steps := make([]Step, len(p.Steps))
+	for i, s := range p.Steps {
+		arguments, ok := canonical(s.Arguments)
+		if !ok {
+			arguments = string(s.Arguments)
+		}
+		s.Arguments = appendQuoted(nil, arguments)
+		s.After, s.Carries = append([]string{}, s.After...), Servers(s.Carries)
+		steps[i] = s
+	}
+	text, _ := json.Marshal(Plan{Sequential: p.Sequential, Steps: steps}) // never fails: the raw values are strings
+	return sha256.Sum256(text)
 }

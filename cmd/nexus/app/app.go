@@ -8,6 +8,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
+	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 	"github.com/agenticnexus/agenticnexus/synth"
 )
@@ -163,8 +165,22 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
 			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn},
 		Logger: a.log, Tracer: a.telemetry.Tracer(),
-		Hooks: router.Hooks{Follow: a.follow, Calls: a.opts.Tape.Calls},
+		Hooks: router.Hooks{Follow: a.follow, Calls: a.opts.Tape.Calls,
+			SealingKey: sync.OnceValue(func() []byte { return sealingKey(&cfg, a.log) })},
 	})
+}
+
+// sealingKey returns the key of plans that wait for approval.
+func sealingKey(cfg *config.Config, log *slog.Logger) []byte {
+	folder, err := cfg.StateFolder()
+	if err == nil {
+		var key []byte
+		if key, err = sessionid.DeriveKey(folder, "plans that wait for approval"); err == nil {
+			return key
+		}
+	}
+	log.Warn("returned plans cannot be approved after a restart; set state to a writable folder", "error", err)
+	return []byte(rand.Text())
 }
 
 func (a *App) observeCall(o downstream.Observation) {

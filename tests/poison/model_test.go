@@ -206,7 +206,7 @@ var forms = map[string]func(string) string{
 	"spaces": func(s string) string {
 		return strings.Join(strings.Fields(question), bits(s, func(bit bool, _ int) string { return choose(bit, " ", "\u0020 ") }))
 	},
-	"nulls": func(s string) string { return strings.Repeat("null,", int(s[3])) + "null" },
+	"empty": func(s string) string { return strings.Repeat(`","`, int(s[3])) },
 }
 
 // question is one that wants nothing of a private server.

@@ -13,8 +13,7 @@ var pending = []string{
 	"each by expression", // each is a reference alone
 	// What the user has stated carries nothing, and is compared too loosely.
 	"later round, name of an argument", "later round, words of the question", "later round, case of the question",
-	"later round, spaces in the question", "later round, nothing at all",
-	"given back", "without its approval", "by somebody else", "with other arguments", // approval
+	"later round, spaces in the question", "later round, number of empty texts",
 	"answer ", "changed tool", "false name", "slack",
 }
 

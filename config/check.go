@@ -19,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
@@ -165,6 +166,7 @@ func (c settingsCheck) settings(s *Settings) {
 	if s.Proxy.NameLimit != 0 {
 		c.atLeast("proxy.name_limit", s.Proxy.NameLimit, 8)
 	}
+	c.oneOf("tools.pin", s.Tools.Pin, pins.Off, pins.Warn, pins.Enforce)
 	c.oneOf("planner.mode", s.Planner.Mode, planner.ModePlan, planner.ModeTools, planner.ModeAuto)
 	c.oneOf("execution.confirm_writes", s.Execution.ConfirmWrites,
 		downstream.ConfirmAuto, downstream.ConfirmAlways, downstream.ConfirmNever)

@@ -18,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router"
@@ -43,6 +44,7 @@ type Settings struct {
 	NameConflicts  string                     `yaml:"name_conflicts"`
 	Router         router.ToolsConfig         `yaml:"router"`
 	Proxy          proxy.Config               `yaml:"proxy"`
+	Tools          pins.Config                `yaml:"tools"`
 	LLM            *LLM                       `yaml:"llm"`    // nil = no model
 	Prices         map[string]Price           `yaml:"prices"` // by model
 	Query          router.QueryConfig         `yaml:"query"`
@@ -132,6 +134,7 @@ func Default() Config {
 		NameConflicts: catalog.ConflictNamespace,
 		Router:        router.DefaultTools(),
 		Proxy:         proxy.Default(),
+		Tools:         pins.Config{Pin: pins.Warn},
 		Query:         router.DefaultQuery(),
 		Planner:       planner.Default(),
 		Execution:     downstream.DefaultExecution(),

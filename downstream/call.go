@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -129,6 +130,8 @@ func (c *callChain) authorize(next callFunc) callFunc {
 		own.server = s
 		d := c.decide(&own)
 		switch {
+		case d.Rule == trust.RulePins:
+			return link.Reply{}, catalog.Quarantine(own.Server, own.calledTool(), d.Reason)
 		case d.Action == trust.Deny, d.Action == trust.Ask && own.Consent == "" && own.Confirm == nil:
 			return link.Reply{}, &ForbiddenError{Decision: d}
 		case d.Action == trust.Ask && own.Consent == "":
@@ -137,8 +140,21 @@ func (c *callChain) authorize(next callFunc) callFunc {
 			}
 			own.Consent = "user"
 		}
-		return next(ctx, &own)
+		reply, err := next(ctx, &own)
+		if own.Method == "tools/list" && err == nil {
+			own.server.Pins.Passed(own.Params, reply.Result)
+		}
+		return reply, err
 	}
+}
+
+// calledTool returns the own name of the tool that a request calls; empty if it calls none. A server may ignore the
+// case of methods.
+func (r *Request) calledTool() string {
+	if r.Tool == "" && strings.EqualFold(r.Method, "tools/call") {
+		return jsonrpc.Text(jsonrpc.Get(r.Params, "name"))
+	}
+	return r.Tool
 }
 
 // decide decides on a request to its server.
@@ -148,6 +164,9 @@ func (c *callChain) decide(r *Request) trust.Decision {
 		Reads: r.Reads, Destructive: r.Destructive, Source: cmp.Or(r.Source, trust.SourceClient),
 		Round: r.Round, Carries: r.Carries, AfterResults: r.AfterResults,
 		Private: r.server.Config.Private(),
+	}
+	if tool := r.calledTool(); tool != "" {
+		call.Quarantined = r.server.Pins.Refusal(tool)
 	}
 	for _, name := range r.Carries {
 		if s := c.servers.named(name); s != nil && s.Config.Private() {

@@ -46,8 +46,9 @@ func New(opts Options) *Manager {
 	shared := &server.Options{
 		Health: opts.Health, ListDeadline: opts.ListDeadline, AnswerLimit: opts.Execution.ToolTimeoutMax,
 		MaxMessage: opts.MaxMessage, Version: opts.Version, Logger: opts.Logger, Clients: server.NewClients(),
-		Transport: server.NewTransport(), Embedded: opts.Embedded, Tokens: opts.Tokens,
-		OnNotification: opts.OnNotification, OnReturn: opts.OnReturn, OnRequest: opts.OnRequest,
+		Transport: server.NewTransport(), Embedded: opts.Embedded, Tokens: opts.Tokens, Pins: opts.Pins,
+		OnNotification: opts.OnNotification, OnReturn: opts.OnReturn, OnQuarantine: opts.OnQuarantine,
+		OnRequest: opts.OnRequest,
 	}
 	m := &Manager{opts: opts, http: shared.Transport, servers: newServers(opts.Servers, shared)}
 	m.catalogCache = newCatalogCache(&m.opts, m.servers)
@@ -147,6 +148,13 @@ func (m *Manager) ForwardedHeaders() (names []string) {
 // ListedName returns the name under which clients see a tool.
 func (m *Manager) ListedName(server, tool string) string {
 	return catalog.Alias(server, tool, m.opts.NameLimit)
+}
+
+// Relist makes the next requests of a server's tools ask the server, as after it has announced a change.
+func (m *Manager) Relist(name string) {
+	if s := m.servers.named(name); s != nil {
+		s.Relist()
+	}
 }
 
 // Status returns the status of all servers by name.

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
@@ -103,12 +104,14 @@ type Options struct {
 type Access struct {
 	Embedded map[string]DialFunc // servers in this process, by name
 	Tokens   oauth.Store         // OAuth tokens
+	Pins     *pins.Store         // approved definitions of tools; nil = off
 }
 
 // Events are callbacks for events outside of calls. Each may be nil.
 type Events struct {
 	OnNotification func(Notification)  // see Notification
 	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
+	OnQuarantine   func(server string) // changed tools are not listed any more; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
@@ -149,6 +152,9 @@ func fillDefaults(o *Options) {
 	}
 	if o.OnNotification == nil {
 		o.OnNotification = func(Notification) {}
+	}
+	if o.OnQuarantine == nil {
+		o.OnQuarantine = func(string) {}
 	}
 	if o.OnReturn == nil {
 		o.OnReturn = func(string) {}

@@ -185,6 +185,12 @@ func (ss *Sessions) Filters(name string) bool {
 	return s != nil && len(s.Config.Tools.Allow)+len(s.Config.Tools.Deny) > 0
 }
 
+// Quarantines reports whether changed tools of the server are left out of its lists.
+func (ss *Sessions) Quarantines(name string) bool {
+	s := ss.servers.named(name)
+	return s != nil && s.Pins.Enforce()
+}
+
 // Subscribers returns the clients subscribed, on the router's own session, to a resource of a server or to one that
 // contains it, because servers may announce changes of parts.
 func (ss *Sessions) Subscribers(name, uri string) []string {

@@ -75,10 +75,12 @@ type List struct {
 	byName map[string]int // own name to index in Tools
 }
 
-// Read returns the tools of the definitions that a server lists and keep admits. It quarantines invalid ones and
-// passes their faults to report. Without trust, annotations cannot make a tool safer than without them.
+// Read returns the tools of the definitions that a server lists and keep admits. It quarantines those that refusal has
+// a reason for, and invalid ones, whose faults it passes to report. Without trust, annotations cannot make a tool safer
+// than without them.
 func Read(
-	server string, items []json.RawMessage, trust bool, keep func(tool string) bool, report func(tool string, fault error),
+	server string, items []json.RawMessage, trust bool, keep func(tool string) bool,
+	refusal func(tool string) string, report func(tool string, fault error),
 ) *List {
 	l := &List{
 		Tools: make([]Tool, 0, len(items)), byName: make(map[string]int, len(items)), Quarantined: map[string]string{},
@@ -98,10 +100,16 @@ func Read(
 		if err == nil && l.Tool(name) != nil {
 			err = errors.New("its name is listed twice")
 		}
+		why := ""
 		if err != nil {
 			report(name, err)
+			why = err.Error()
+		} else {
+			why = refusal(name)
+		}
+		if why != "" {
 			if len(name) <= maxName && len(l.Quarantined) < maxQuarantined && l.Tool(name) == nil {
-				l.Quarantined[name] = err.Error()
+				l.Quarantined[name] = why
 			}
 			continue
 		}

@@ -408,7 +408,10 @@ func (ls *lastLists) read(s *Server, method string, items []json.RawMessage, num
 	if last.number > 0 && last.digest == list.digest {
 		list.contents = last.contents
 	} else if method == "tools/list" {
-		list.Tools = catalog.Read(s.Config.Name, items, s.Config.TrustsAnnotations(), s.Config.Tools.Allows,
+		if items != nil {
+			s.Pins.check(items, true)
+		}
+		list.Tools = catalog.Read(s.Config.Name, items, s.Config.TrustsAnnotations(), s.Config.Tools.Allows, s.Pins.Refusal,
 			func(tool string, fault error) {
 				s.opts.Logger.Warn("tool quarantined", "server", s.Config.Name, "tool", tool, "error", fault)
 			})

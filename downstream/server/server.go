@@ -31,6 +31,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
@@ -55,9 +56,11 @@ type Options struct {
 	Transport    *http1.Transport
 	Embedded     map[string]DialFunc // servers in this process, by name
 	Tokens       oauth.Store         // OAuth tokens
+	Pins         *pins.Store         // of the tools of servers in other processes; may be nil
 
 	OnNotification func(Notification)  // see Notification
 	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
+	OnQuarantine   func(server string) // changed tools are not listed any more; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
@@ -79,6 +82,7 @@ type Server struct {
 	Queue  *admission.Queue
 	Own    *Connection          // of the router itself; shared by clients without one
 	Where  []attribute.KeyValue // attributes of spans
+	Pins   Pins                 // of its tools
 
 	opts   *Options
 	health *monitor
@@ -100,6 +104,10 @@ func New(c Config, opts *Options) *Server {
 		lists: lastLists{byMethod: map[string]lastList{}}, clients: map[string]*Connection{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.Pins.server = s
+	if opts.Embedded[c.Name] == nil {
+		s.Pins.store = opts.Pins
+	}
 	s.health = newMonitor(s)
 	if auth, ok := c.OAuth(); ok {
 		s.tokens = oauth.NewSource(auth, opts.Tokens, opts.Logger)
@@ -253,6 +261,7 @@ type Status struct {
 	TokenExpiresIn  *int        `json:"token_expires_in,omitempty"` // seconds, of a server with auth
 
 	Quarantined []Quarantined `json:"quarantined_tools,omitempty"` // at most 100
+	Changed     []string      `json:"changed,omitempty"`           // tools that are not as approved; at most 1000
 }
 
 // Quarantined is an unusable tool and the reason.
@@ -295,6 +304,11 @@ func (s *Server) Status(see catalog.Visible) Status {
 			}
 		}
 	}
+	for _, name := range s.Pins.store.Changed(s.Config.Name) {
+		if len(st.Changed) < maxChanged && s.Config.Tools.Allows(name) && (see == nil || see(s.Config.Name, name)) {
+			st.Changed = append(st.Changed, name)
+		}
+	}
 	s.mu.Lock()
 	st.Sessions += len(s.clients)
 	s.mu.Unlock()
@@ -321,8 +335,11 @@ func (s *Server) Status(see catalog.Visible) Status {
 	return st
 }
 
-// maxQuarantined limits the quarantined tools in a Status.
-const maxQuarantined = 100
+// Bounds of the tools in a Status.
+const (
+	maxQuarantined = 100
+	maxChanged     = 1000
+)
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 

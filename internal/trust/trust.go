@@ -50,6 +50,7 @@ type Call struct {
 	Carries     []string // servers whose results the call carries, sorted
 
 	AfterResults bool     // a model planned it after tools had answered
+	Quarantined  string   // why the tool is quarantined; empty = it is not
 	Private      bool     // Server is marked private
 	Confidential []string // those of Carries that are marked private
 }
@@ -57,9 +58,12 @@ type Call struct {
 // Decision is the decision on a call.
 type Decision struct {
 	Action Action
-	Rule   string // what decided: "policy[N]", "flow" or "write"; empty if nothing speaks against the call
+	Rule   string // what decided: "pins", "policy[N]", "flow" or "write"; empty if nothing speaks against the call
 	Reason string // one sentence for people
 }
+
+// RulePins is the rule of a decision about a quarantined tool.
+const RulePins = "pins"
 
 // Rules decide on calls. They are safe for concurrent use.
 type Rules struct {
@@ -68,6 +72,9 @@ type Rules struct {
 
 // Decide decides on a call of a server and tool that the caller may use.
 func (r *Rules) Decide(c *Call) Decision {
+	if c.Quarantined != "" {
+		return Decision{Deny, RulePins, c.Quarantined}
+	}
 	if len(c.Confidential) > 0 && !c.Private {
 		return Decision{Ask, "flow", fmt.Sprintf("it carries private data of %s to %s",
 			strings.Join(c.Confidential, ", "), c.Server)}

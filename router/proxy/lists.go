@@ -61,7 +61,7 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 // serve answers a list request with all pages of all servers as one page.
 func (s lister) serve(ctx context.Context, x *edge.Exchange) {
 	method := x.Message.Method
-	if s.only != "" && (method != "tools/list" || x.Visible == nil && !s.p.servers.Sessions().Filters(s.only)) {
+	if s.only != "" && (method != "tools/list" || x.Visible == nil && s.wholeTools()) {
 		s.forward(ctx, x, s.only, "", x.Message.Params) // the server's pages pass through
 		return
 	}
@@ -87,6 +87,12 @@ func (s lister) serve(ctx context.Context, x *edge.Exchange) {
 	} else {
 		x.Reply(of.merge(parts))
 	}
+}
+
+// wholeTools reports whether all tools of the surface's one server are listed.
+func (s lister) wholeTools() bool {
+	sessions := s.p.servers.Sessions()
+	return !sessions.Filters(s.only) && !sessions.Quarantines(s.only)
 }
 
 func count(parts []part) (n int) {

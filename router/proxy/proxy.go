@@ -266,6 +266,15 @@ func (p *Proxy) ServersChanged(c downstream.Changes) {
 	p.listsChanged(func(c *client) bool { return slices.ContainsFunc(concerned, c.concerns) })
 }
 
+// ToolsChanged tells the clients that see a server that its listed tools have changed.
+func (p *Proxy) ToolsChanged(server string) {
+	for _, c := range p.all() {
+		if c.concerns(server) {
+			c.send(jsonrpc.Notification("notifications/tools/list_changed", nil))
+		}
+	}
+}
+
 // RightsChanged sends list_changed to the clients of these callers (IDs), whose rights have changed.
 func (p *Proxy) RightsChanged(callers []string) {
 	p.listsChanged(func(c *client) bool { return slices.Contains(callers, c.user().ID) })

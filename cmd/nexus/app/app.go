@@ -29,6 +29,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/planner"
@@ -74,6 +75,7 @@ type guards struct {
 	keys   *auth.Keys
 	rate   *limit.Rate
 	scopes map[string]*auth.Scope // of the profiles, by name
+	pins   *pins.Store
 }
 
 // lifecycle makes sure that each stage of an App runs once.
@@ -110,6 +112,11 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	}
 	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version,
 		Fail: router.ReplyRPCError, Logger: a.log})
+	a.pins = pins.Open(pins.Options{Folder: folder, Mode: cfg.Tools.Pin, Logger: a.log,
+		Approved: func(server string) {
+			a.servers.Relist(server)
+			a.proxy.ToolsChanged(server)
+		}})
 	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
@@ -117,10 +124,12 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		NameLimit:    cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
-		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder)},
+		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder),
+			Pins: a.pins},
 		Events: downstream.Events{
 			OnNotification: a.proxy.Deliver, OnRequest: a.proxy.Ask,
-			OnReturn: func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
+			OnQuarantine: a.proxy.ToolsChanged,
+			OnReturn:     func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 		},
 	})
 	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer(), Done: a.meter.model}, opts.Tape, a.log)
@@ -215,7 +224,10 @@ func (a *App) QueryTimeout() time.Duration { return a.opts.Config.Query.Timeout 
 // Connect starts to connect to the servers, once. With discovery: eager it also lists their tools. The error is a
 // *catalog.Conflict.
 func (a *App) Connect(ctx context.Context) error {
-	a.lifecycle.begin.Do(a.servers.Start)
+	a.lifecycle.begin.Do(func() {
+		a.pins.Start()
+		a.servers.Start()
+	})
 	a.lifecycle.begun.Store(true)
 	cfg := a.opts.Config
 	if cfg.Discovery != downstream.DiscoveryEager && cfg.NameConflicts != catalog.ConflictError {
@@ -362,6 +374,7 @@ func (a *App) stop(ctx context.Context) error {
 	err = errors.Join(err, a.web.close(ctx))
 	a.servers.StopWithin(remaining(ctx))
 	a.serverSet.embedded.stop()
+	a.pins.Close()
 	a.models.close()
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()

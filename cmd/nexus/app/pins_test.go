@@ -1,0 +1,155 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
+)
+
+// setTools replaces what the peer lists.
+func (p *peer) setTools(tools ...peerTool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tools = tools
+}
+
+const kind = `"description":"Gives the name of an employee.",` + object
+
+// A tool that changes after it was approved is quarantined on every way to it, until it is approved. Other servers and
+// tools stay as they are.
+func TestPins_Enforce(t *testing.T) {
+	p, other := newPeer(textTool("lookup", kind, "fine"), echoTool("echo")), newPeer(echoTool("calm"))
+	url, otherURL := p.serve(t).URL, other.serve(t).URL
+	state := t.TempDir()
+	configure := func(o *app.Options) {
+		o.Config.State, o.Config.Tools.Pin = state, pins.Enforce
+		o.Config.Servers = append(o.Config.Servers, server("peer", url), server("other", otherURL))
+	}
+	r := start(t, configure)
+	list := func(path string) string {
+		_, body := r.raw("POST", path, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil)
+		return body
+	}
+	call := func(path, name string) string {
+		_, body := r.raw("POST", path, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+name+`","arguments":{}}}`, nil)
+		return body
+	}
+	if got := list("/proxy/mcp"); !strings.Contains(got, "peer__lookup") {
+		t.Fatalf("first sight: got %s, want the tools", got)
+	}
+	told := r.stream("GET", "/proxy/mcp", "", r.session("/proxy/mcp", "")).events
+
+	changed := textTool("lookup", `"description":"Gives the salary of an employee.",`+object, "fine")
+	p.setTools(changed, echoTool("echo"), textTool("added", object, "new"))
+	if got := list("/proxy/mcp"); strings.Contains(got, "peer__lookup") || strings.Contains(got, "peer__added") ||
+		!strings.Contains(got, "peer__echo") || !strings.Contains(got, "other__calm") {
+		t.Errorf("the proxy: got %s, want neither the changed nor the added tool, and all others", got)
+	}
+	if got := list("/servers/peer/mcp"); strings.Contains(got, "lookup") || !strings.Contains(got, "echo") {
+		t.Errorf("the server's own path: got %s, want no changed tool", got)
+	}
+	wantTold := func(what string) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if !strings.Contains(got, "notifications/tools/list_changed") {
+				t.Errorf("%s: got %s, want list_changed", what, got)
+			}
+		case <-time.After(2 * time.Second):
+			t.Errorf("%s: no list_changed within 2 s", what)
+		}
+	}
+	wantTold("quarantine")
+	calls := len(p.calls())
+	for way, got := range map[string]string{
+		"proxy": call("/proxy/mcp", "peer__lookup"), "own path": call("/servers/peer/mcp", "lookup"),
+		"router": call("/mcp", "peer__lookup"), "added": call("/proxy/mcp", "peer__added"),
+		"run": func() string {
+			_, body := r.raw("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run","arguments":{"tool":"lookup"}}}`, nil)
+			return body
+		}(),
+	} {
+		if !strings.Contains(got, `"code":-32000`) || !strings.Contains(got, `"reason":"quarantined"`) || !strings.Contains(got, `"server":"peer"`) {
+			t.Errorf("%s: got %s, want -32000 with the reason quarantined", way, got)
+		}
+	}
+	for _, method := range []string{"Tools/Call", "tools/CALL"} {
+		_, got := r.raw("POST", "/servers/peer/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"name":"lookup"}}`, nil)
+		if !strings.Contains(got, `"error"`) {
+			t.Errorf("%s: got %s, want an error", method, got)
+		}
+	}
+	if got := p.calls(); len(got) != calls {
+		t.Errorf("got the calls %v at the server, want none", got)
+	}
+	if got := call("/proxy/mcp", "other__calm"); !strings.Contains(got, `"result"`) {
+		t.Errorf("another server: got %s, want a result", got)
+	}
+	c := r.dial("", nil)
+	health := string(c.result(c.call("health_check", `{}`, "")).StructuredContent)
+	if strings.Count(health, `"changed":["added","lookup"]`) != 1 || strings.Count(health, `"changed"`) != 1 {
+		t.Errorf("health_check: got %s, want the changed tools of the one server", health)
+	}
+	if got := r.logs.String(); strings.Count(got, "tools have changed since they were approved") != 1 {
+		t.Errorf("got the log %s, want one warning", got)
+	}
+
+	command := pins.Open(pins.Options{Folder: state, Mode: pins.Enforce, Logger: r.Log()})
+	defer command.Close()
+	began := time.Now()
+	for approved := 0; approved == 0; time.Sleep(10 * time.Millisecond) { // until the router has written the change
+		all, err := command.Approve("peer", "lookup", "ann")
+		if approved = len(all); err != nil || time.Since(began) > 2*time.Second {
+			t.Fatalf("approving: got %v, %v, want lookup", all, err)
+		}
+	}
+	began = time.Now()
+	wantTold("approval")
+	for !strings.Contains(list("/proxy/mcp"), "peer__lookup") && time.Since(began) < deadline {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the approval took %v to take effect, want 2 s at most", took)
+	}
+	if got := call("/proxy/mcp", "peer__lookup"); !strings.Contains(got, "fine") {
+		t.Errorf("approved: got %s, want a result", got)
+	}
+	if got := call("/proxy/mcp", "peer__added"); !strings.Contains(got, "quarantined") {
+		t.Errorf("not approved: got %s, want it quarantined", got)
+	}
+	r.stop(5 * time.Second)
+	r = start(t, configure)
+	if got := call("/proxy/mcp", "peer__added"); !strings.Contains(got, "quarantined") {
+		t.Errorf("after a restart: got %s, want it quarantined", got)
+	}
+}
+
+// By default changes are reported and nothing is refused, also where lists pass through unchanged.
+func TestPins_Warn(t *testing.T) {
+	for _, path := range []string{"/proxy/mcp", "/servers/peer/mcp"} {
+		r, p := withPeer(t, nil, nil, textTool("lookup", kind, "fine"))
+		list := func() string {
+			_, body := r.raw("POST", path, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil)
+			return body
+		}
+		list()
+		p.setTools(textTool("lookup", `"description":"Gives the salary of an employee.",`+object, "fine"))
+		if got := list(); !strings.Contains(got, "salary") {
+			t.Errorf("%s: got %s, want the tool as it is", path, got)
+		}
+		if got := r.logs.String(); !strings.Contains(got, `"level":"WARN","msg":"tools have changed since they were approved","server":"peer","changed":["lookup"]`) {
+			t.Errorf("%s: got the log %s, want a warning", path, got)
+		}
+		c := r.dial("", nil)
+		if got := string(c.call("run", `{"tool":"peer__lookup"}`, "").Result); got != textResult("fine") {
+			t.Errorf("%s: got %s, want the result", path, got)
+		}
+		health := string(c.result(c.call("health_check", `{}`, "")).StructuredContent)
+		if !strings.Contains(health, `"changed":["lookup"]`) {
+			t.Errorf("%s: health_check: got %s, want the tool", path, health)
+		}
+	}
+}

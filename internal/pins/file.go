@@ -1,0 +1,114 @@
+package pins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
+)
+
+const (
+	fileName        = "pins.json"
+	documentVersion = 1
+	maxFile         = 1 << 30 // bytes of a file that is read
+	lockTime        = 5 * time.Second
+)
+
+// file is the file of pins. Without a folder there is none.
+type file struct {
+	folder string
+	last   os.FileInfo // as it was read or written last
+}
+
+func (f *file) path() string { return filepath.Join(f.folder, fileName) }
+
+// exists reports whether there is a file.
+func (f *file) exists() bool {
+	_, err := os.Stat(f.path())
+	return f.folder != "" && err == nil
+}
+
+// locked calls use while no other process uses the file. Where files cannot be locked, it calls use anyway.
+func (f *file) locked(ctx context.Context, use func() error) error {
+	if f.folder == "" {
+		return use()
+	}
+	_ = os.MkdirAll(f.folder, 0o700) // writing reports the error
+	// The process may be about to end, which must not keep it from writing.
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), lockTime,
+		fmt.Errorf("another process holds %s.lock", f.path()))
+	defer cancel()
+	unlock, err := atomicfile.Lock(ctx, f.path()+".lock")
+	switch {
+	case err == nil:
+		defer unlock()
+	case ctx.Err() != nil:
+		return err
+	}
+	return use()
+}
+
+// load reads the file. If there is none, it returns missing. A damaged file is kept under another name, the damage is
+// described, and damaged is returned.
+func (f *file) load(missing, damaged document) (doc document, damage string, err error) {
+	f.last, _ = os.Stat(f.path()) // nil without one
+	raw, err := atomicfile.Read(f.path(), maxFile)
+	switch {
+	case f.folder == "", errors.Is(err, fs.ErrNotExist):
+		return missing, "", nil
+	case err != nil:
+		return document{}, "", err
+	}
+	if err = json.Unmarshal(raw, &doc); err == nil && !doc.valid() {
+		err = errors.New("it is not a list of pins of this version")
+	}
+	if err == nil {
+		return doc, "", nil
+	}
+	aside := f.path() + ".damaged-" + time.Now().UTC().Format("20060102T150405.000")
+	kept := "it is kept as " + aside
+	if failed := os.Rename(f.path(), aside); failed != nil {
+		kept = failed.Error()
+	} else if err := f.write(damaged); err != nil {
+		kept += ", but a new one cannot be written: " + err.Error()
+	}
+	damage = fmt.Sprintf("the pins of tools in %s are damaged (%v); %s", f.path(), err, kept)
+	if damaged.Lost {
+		damage += "; no tool counts as approved until: " + ApproveCommand("SERVER", "")
+	}
+	return damaged, damage, nil
+}
+
+// write replaces the file.
+func (f *file) write(doc document) error {
+	if f.folder == "" {
+		return errors.New("there is no state folder; set state to a writable folder")
+	}
+	doc.Version = documentVersion
+	doc.limit()
+	content, err := json.Marshal(doc, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(f.path(), content); err != nil {
+		return err
+	}
+	f.last, _ = os.Stat(f.path())
+	return nil
+}
+
+// changed reports whether the file is not the one that was read or written last.
+func (f *file) changed() bool {
+	now, err := os.Stat(f.path())
+	if f.folder == "" || err != nil || f.last == nil {
+		return f.folder != "" && err == nil
+	}
+	return !os.SameFile(now, f.last) || now.Size() != f.last.Size() || !now.ModTime().Equal(f.last.ModTime())
+}

@@ -29,8 +29,9 @@ import (
 // set.
 type checker struct {
 	env      func(string) (string, bool)
-	programs bool    // warn about commands that do not exist
-	used     *Config // the configuration to replace; nil = none
+	programs bool     // warn about commands that do not exist
+	used     *Config  // the configuration to replace; nil = none
+	others   []string // names of servers that no file configures
 
 	docs     []*document
 	names    map[string]string // server name → where it is defined
@@ -128,7 +129,7 @@ func (c *checker) limits(path string, l auth.Limits, unknown func(item string)) 
 	c.patterns(path+".resources.allow", l.Resources.Allow)
 	c.patterns(path+".prompts.allow", l.Prompts.Allow)
 	for i, name := range l.Servers {
-		if c.names[name] == "" {
+		if c.names[name] == "" && !slices.Contains(c.others, name) {
 			unknown(at(path+".servers", i))
 		}
 	}
@@ -194,6 +195,7 @@ func (c settingsCheck) settings(s *Settings) {
 		}
 		c.limits(path, p.Limits(), func(item string) { c.fail(item, "names no server: %s", c.got(item)) })
 	}
+	c.policy(s)
 	c.oneOf("log.level", s.Log.Level, "trace", "debug", "info", "warn", "error")
 	c.oneOf("log.format", s.Log.Format, "text", "json")
 }

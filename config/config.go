@@ -20,6 +20,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
@@ -61,6 +62,7 @@ type Settings struct {
 	History        history.Config             `yaml:"history"`
 	State          string                     `yaml:"state"`    // folder of state; empty = the user's state folder
 	Profiles       map[string]Profile         `yaml:"profiles"` // by name, at /profiles/NAME/mcp
+	Policy         []trust.Rule               `yaml:"policy"`   // in the order in which they are judged
 }
 
 // Profile is a part of the servers and tools with a path of its own.

@@ -51,3 +51,18 @@ func TestDocumentationHasEveryKey(t *testing.T) {
 	check("", reflect.TypeFor[config.Settings]())
 	check("", reflect.TypeFor[downstream.ServerConfig]())
 }
+
+// The rules in the documentation are valid.
+func TestDocumentedPolicy(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "policy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rules, _ := strings.Cut(string(text), "```yaml\n")
+	rules, _, _ = strings.Cut(rules, "```")
+	servers := "mcpServers: {billing: {command: x}, mail: {command: x}, hr: {command: x}}\n"
+	cfg := load(t, environment(), filepath.Join(write(t, "settings.yaml", servers+rules), "settings.yaml"))
+	if len(cfg.Policy) != 3 {
+		t.Errorf("got %+v, want three rules", cfg.Policy)
+	}
+}

@@ -26,6 +26,7 @@ const DefaultFolder = "config"
 type Options struct {
 	Env    func(string) (string, bool) // looks up environment variables; nil = os.LookupEnv
 	NoFile bool                        // without paths use the defaults, even if DefaultFolder exists
+	Others []string                    // names of servers that no file configures
 
 	programs bool // warn about commands that do not exist
 }
@@ -57,7 +58,7 @@ func (c Config) Same(other Config) bool {
 
 func load(paths []string, opts Options, used *Config) (Config, error) {
 	c := loader{newChecker(opts.Env)}
-	c.programs, c.used = opts.programs && opts.Env == nil, used
+	c.programs, c.used, c.others = opts.programs && opts.Env == nil, used, opts.Others
 	files, err := filesAt(paths, opts)
 	if err != nil {
 		return Config{}, err
@@ -304,6 +305,6 @@ func (c loader) onlyRemoves(now Config) bool {
 			return false
 		}
 	}
-	return now.Auth.Anonymous == c.used.Auth.Anonymous && reflect.DeepEqual(now.Auth.OAuth, c.used.Auth.OAuth) &&
+	return reflect.DeepEqual(now.Policy, c.used.Policy) && now.Auth.Anonymous == c.used.Auth.Anonymous && reflect.DeepEqual(now.Auth.OAuth, c.used.Auth.OAuth) &&
 		reflect.DeepEqual(now.RateLimit, c.used.RateLimit)
 }

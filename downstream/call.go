@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
-	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -70,10 +69,11 @@ type Hooks struct {
 
 	Tried func(began time.Time, err error) // an attempt has ended
 
-	// Confirm asks the user before a call that needs consent. The error is a *ForbiddenError or an *InputError. nil =
-	// nobody can be asked.
-	Confirm func(ctx context.Context, d trust.Decision) error
+	Confirm Confirm // nil = nobody can be asked
 }
+
+// Confirm asks the user before a call that needs consent. The error is a *ForbiddenError, or the cause of ctx.
+type Confirm = func(ctx context.Context, d trust.Decision) error
 
 // connection returns the connection that the request uses.
 func (r *Request) connection() *server.Connection {
@@ -96,49 +96,22 @@ type callChain struct {
 	opts    *Options
 	servers *servers
 	clients *server.Clients
-	rules   trust.Rules
+	policy  atomic.Pointer[trust.Policy] // nil = none
 	chain   callFunc
 }
 
-// serverFor returns the server that handles a request. The error is an *UnknownError.
-func (c *callChain) serverFor(r *Request) (*server.Server, error) {
-	s := c.servers.named(r.Server)
-	switch {
-	case s == nil || s.Config.Disabled:
-		return nil, &UnknownError{"server", r.Server}
-	case r.Tool != "" && (!s.Config.Tools.Allows(r.Tool) || r.Visible != nil && !r.Visible(r.Server, r.Tool)):
-		return nil, &UnknownError{"tool", catalog.FullName(r.Server, r.Tool)}
-	}
-	return s, nil
-}
-
 func newCallChain(opts *Options, servers *servers, clients *server.Clients) *callChain {
-	c := &callChain{opts: opts, servers: servers, clients: clients,
-		rules: trust.Rules{ConfirmWrites: opts.Execution.ConfirmWrites}}
+	c := &callChain{opts: opts, servers: servers, clients: clients}
 	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.trace(c.send))))))))
 	return c
 }
 
-// authorize finds the server. It treats servers and tools that the caller may not use as unknown.
+// authorize makes the decision on a call, once for all of its attempts and round trips.
 func (c *callChain) authorize(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
-		s, err := c.serverFor(r)
-		if err != nil {
-			return link.Reply{}, err
-		}
 		own := *r // later middleware may change this copy
-		own.server = s
-		d := c.decide(&own)
-		switch {
-		case d.Rule == trust.RulePins:
-			return link.Reply{}, catalog.Quarantine(own.Server, own.calledTool(), d.Reason)
-		case d.Action == trust.Deny, d.Action == trust.Ask && own.Consent == "" && own.Confirm == nil:
-			return link.Reply{}, &ForbiddenError{Decision: d}
-		case d.Action == trust.Ask && own.Consent == "":
-			if err := own.Confirm(ctx, d); err != nil {
-				return link.Reply{}, err
-			}
-			own.Consent = "user"
+		if err := c.permit(ctx, &own); err != nil {
+			return link.Reply{}, err
 		}
 		reply, err := next(ctx, &own)
 		if own.Method == "tools/list" && err == nil {
@@ -146,34 +119,6 @@ func (c *callChain) authorize(next callFunc) callFunc {
 		}
 		return reply, err
 	}
-}
-
-// calledTool returns the own name of the tool that a request calls; empty if it calls none. A server may ignore the
-// case of methods.
-func (r *Request) calledTool() string {
-	if r.Tool == "" && strings.EqualFold(r.Method, "tools/call") {
-		return jsonrpc.Text(jsonrpc.Get(r.Params, "name"))
-	}
-	return r.Tool
-}
-
-// decide decides on a request to its server.
-func (c *callChain) decide(r *Request) trust.Decision {
-	call := &trust.Call{
-		Caller: r.Caller, Profile: r.Profile, Server: r.Server, Method: r.Method, Tool: r.Tool,
-		Reads: r.Reads, Destructive: r.Destructive, Source: cmp.Or(r.Source, trust.SourceClient),
-		Round: r.Round, Carries: r.Carries, AfterResults: r.AfterResults,
-		Private: r.server.Config.Private(),
-	}
-	if tool := r.calledTool(); tool != "" {
-		call.Quarantined = r.server.Pins.Refusal(tool)
-	}
-	for _, name := range r.Carries {
-		if s := c.servers.named(name); s != nil && s.Config.Private() {
-			call.Confidential = append(call.Confidential, name)
-		}
-	}
-	return c.rules.Decide(call)
 }
 
 // admit makes calls wait in the server's fair queue. If a new configuration replaces the server while a call waits, the
@@ -186,11 +131,9 @@ func (c *callChain) admit(next callFunc) callFunc {
 			if !errors.Is(err, admission.ErrRetired) {
 				return reply, err
 			}
-			successor, err := c.serverFor(r)
-			if err != nil {
+			if err := c.permit(ctx, r); err != nil {
 				return link.Reply{}, err
 			}
-			r.server = successor
 		}
 	}
 }

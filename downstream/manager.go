@@ -66,16 +66,15 @@ func (m *Manager) Call(ctx context.Context, r *Request) (link.Reply, error) {
 	return m.calls.chain(ctx, r)
 }
 
-// Decide returns the decision that Call makes on a request, without calling. The error is an *UnknownError.
+// Decide returns the decision that Call makes on a request, without calling. The error is an *UnknownError for what the
+// caller may not use, and a *Failure for a tool that waits for approval; the decision then tells which rule hides it.
 func (m *Manager) Decide(r *Request) (trust.Decision, error) {
-	s, err := m.calls.serverFor(r)
-	if err != nil {
-		return trust.Decision{}, err
-	}
 	own := *r
-	own.server = s
-	return m.calls.decide(&own), nil
+	return m.calls.decide(&own)
 }
+
+// SetPolicy sets the rules for calls, nil for none. It applies to later calls.
+func (m *Manager) SetPolicy(p *trust.Policy) { m.calls.policy.Store(p) }
 
 // Private returns the names of the servers whose results are confidential, in order.
 func (m *Manager) Private() (names []string) {

@@ -139,8 +139,8 @@ func (f *Frontend) processQuery(ctx context.Context, x *edge.Exchange, args argu
 		return nil, err
 	}
 	q.Origin = execution.Origin{
-		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID, Header: x.Header, Ask: asker(x),
-		Hold: x.Hold, Surface: x.Surface,
+		Visible: x.Visible, Profile: profileOf(x), Client: clientOf(x), Caller: x.Caller.ID, Header: x.Header,
+		Ask: asker(x), Hold: x.Hold, Surface: x.Surface,
 	}
 	if meta := jsonrpc.Get(x.Message.Params, "_meta"); meta != nil {
 		q.Origin.Meta = tracing.Without(jsonrpc.Remove(meta, "progressToken")) // each step gets its own trace context

@@ -293,6 +293,7 @@ func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessag
 	}
 	reply, err := r.calls.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call", Params: catalog.Params(tool, arguments, nil),
+		Provenance: downstream.Provenance{Profile: "router"},
 	})
 	if err != nil {
 		return nil, err

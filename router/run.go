@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -78,13 +79,14 @@ func (f *Frontend) hidden(ctx context.Context, x *edge.Exchange, name string) {
 // forward calls a tool for the client. Arguments, _meta, progress, the server's requests and the result or error pass
 // through unchanged.
 func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
+	params := catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta"))
 	reply, err := f.router.servers.Call(ctx, &downstream.Request{
-		Server: server, Tool: tool, Method: "tools/call",
-		Params:  catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
-		Visible: x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
-		Provenance: downstream.Provenance{Surface: x.Surface},
+		Server: server, Tool: tool, Method: "tools/call", Params: params,
+		Provenance: downstream.Provenance{Profile: profileOf(x), Surface: x.Surface},
+		Visible:    x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
 		Hooks: downstream.Hooks{
-			Ask: asker(x), Gone: x.Gone, Sent: x.ReleaseWaiting, Reserve: x.Reserve, Header: x.Header,
+			Confirm: Confirm(x, server, tool, params),
+			Ask:     asker(x), Gone: x.Gone, Sent: x.ReleaseWaiting, Reserve: x.Reserve, Header: x.Header,
 			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
 			Progress: x.RelayProgress(),
 		},
@@ -99,6 +101,9 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 		x.ReplyWithNames(reply.Result, reply.Names)
 	}
 }
+
+// profileOf returns the profile of a request to the router's own tools, as rules name it.
+func profileOf(x *edge.Exchange) string { return cmp.Or(x.Caller.ScopeName(), "router") }
 
 // dryRun describes the call that run would make.
 func (f *Frontend) dryRun(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {

@@ -48,7 +48,7 @@ func arrows() []arrow {
 		{"internal/schema", nil},
 		{"internal/plan/expression", nil},
 		{"internal/texts", nil},
-		{"internal/trust", []string{"internal/plan/expression"}},
+		{"internal/trust", []string{"internal/lru", "internal/plan/expression"}},
 		{"internal/auth", []string{"internal/bearer", "internal/lru", "internal/redact"}},
 		{"internal/bearer", []string{"internal/lru"}},
 		{"internal/limit", nil},

@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/demo"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 )
 
@@ -32,7 +33,15 @@ func (s *source) reload(used config.Config) (config.Config, error) {
 }
 
 // options returns the options for loading: --demo ignores the default folder.
-func (s *source) options() config.Options { return config.Options{NoFile: s.Demo} }
+func (s *source) options() config.Options {
+	o := config.Options{NoFile: s.Demo}
+	if s.Demo {
+		for _, server := range demo.Servers() {
+			o.Others = append(o.Others, server.Name)
+		}
+	}
+	return o
+}
 
 // open makes an App for a command that runs once. It prints configuration warnings. The App's log is discarded unless
 // the configuration sets a level.

@@ -31,7 +31,11 @@ type Tool struct {
 	Raw json.RawMessage // the definition, unchanged
 
 	mirrored *mcp.Tool // arguments repeated in headers; nil if none
+	reads    bool      // Reads, which takes long to tell
 }
+
+// ReadsOnly returns Reads of a listed tool at no cost.
+func (t *Tool) ReadsOnly() bool { return t.reads }
 
 // Full is the tool's name on the proxy surface.
 func (t *Tool) Full() string { return FullName(t.Server, t.Tool.Tool) }
@@ -116,6 +120,7 @@ func Read(
 		if !trust {
 			t.Annotations = t.Annotations.Distrusted()
 		}
+		t.reads = t.Reads()
 		l.byName[name] = len(l.Tools)
 		l.Tools = append(l.Tools, t)
 		l.Items = append(l.Items, item)

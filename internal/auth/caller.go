@@ -146,6 +146,14 @@ func (c Caller) Within(s *Scope) Caller {
 	return c
 }
 
+// ScopeName returns the name of the caller's scope; empty without one.
+func (c Caller) ScopeName() string {
+	if c.scope == nil {
+		return ""
+	}
+	return c.scope.name
+}
+
 // ScopedID distinguishes the same caller in several scopes. Without a scope it is ID.
 func (c Caller) ScopedID() string {
 	if c.scope == nil {

@@ -41,46 +41,71 @@ type Call struct {
 	Profile     string // router, proxy, server:NAME or the name of a profile
 	Server      string
 	Method      string
-	Tool        string // the tool's own name, for tools/call
-	Arguments   json.RawMessage
-	Reads       bool     // the tool only reads
-	Destructive bool     // the tool is marked destructive
-	Source      string   // one of the sources
-	Round       int      // of the query, from 1; 0 without a plan
-	Carries     []string // servers whose results the call carries, sorted
+	Tool        string          // the tool's own name, for tools/call
+	Arguments   json.RawMessage // of tools/call; the params of other methods. Needed only if a rule uses them
+	Reads       bool            // the tool only reads
+	Destructive bool            // the tool is marked destructive
+	Source      string          // one of the sources
+	Round       int             // of the query, from 1; 0 without a plan
+	Carries     []string        // servers whose results the call carries, sorted
 
 	AfterResults bool     // a model planned it after tools had answered
-	Quarantined  string   // why the tool is quarantined; empty = it is not
 	Private      bool     // Server is marked private
 	Confidential []string // those of Carries that are marked private
+
+	Limits
 }
+
+// Limits are what no rule of a policy can overcome.
+type Limits struct {
+	Excluded    bool   // the server's lists of tools exclude the tool
+	Hidden      bool   // the caller may not use the server or the tool
+	Quarantined string // why the tool is quarantined; empty = it is not
+}
+
+// Names of rules in decisions. A rule of the policy is named "policy[N]", counted from 0 as in the configuration.
+const (
+	RuleTools  = "tools"  // the lists of tools at the server
+	RuleAccess = "access" // the rights of the caller and of the profile
+	RulePins   = "pins"   // the definition of the tool waits for approval
+	RuleFlow   = "flow"   // private data would go to another server
+	RuleWrite  = "write"  // the tool may change something
+)
 
 // Decision is the decision on a call.
 type Decision struct {
 	Action Action
-	Rule   string // what decided: "pins", "policy[N]", "flow" or "write"; empty if nothing speaks against the call
+	Rule   string // what decided; empty if nothing speaks against the call
 	Reason string // one sentence for people
 }
 
-// RulePins is the rule of a decision about a quarantined tool.
-const RulePins = "pins"
-
 // Rules decide on calls. They are safe for concurrent use.
 type Rules struct {
-	ConfirmWrites string // one of the values of execution.confirm_writes
+	ConfirmWrites string  // one of the values of execution.confirm_writes
+	Policy        *Policy // nil = none
 }
 
-// Decide decides on a call of a server and tool that the caller may use.
+// Decide decides on a call. The first of these that speaks decides: what the server and the caller are limited to, the
+// approval of changed tools, the policy, and the built-in rules. A policy therefore never widens access, and a rule
+// that allows a call turns off the built-in questions.
 func (r *Rules) Decide(c *Call) Decision {
-	if c.Quarantined != "" {
+	switch {
+	case c.Excluded:
+		return Decision{Deny, RuleTools, "the configuration of " + c.Server + " excludes it"}
+	case c.Hidden:
+		return Decision{Deny, RuleAccess, "the caller may not use it"}
+	case c.Quarantined != "":
 		return Decision{Deny, RulePins, c.Quarantined}
 	}
-	if len(c.Confidential) > 0 && !c.Private {
-		return Decision{Ask, "flow", fmt.Sprintf("it carries private data of %s to %s",
-			strings.Join(c.Confidential, ", "), c.Server)}
+	if d, decided := r.Policy.decide(c); decided {
+		return d
 	}
-	if r.confirms(c) {
-		return Decision{Ask, "write", "it may change something"}
+	switch {
+	case len(c.Confidential) > 0 && !c.Private:
+		return Decision{Ask, RuleFlow, fmt.Sprintf("it carries private data of %s to %s",
+			strings.Join(c.Confidential, ", "), c.Server)}
+	case r.confirms(c):
+		return Decision{Ask, RuleWrite, "it may change something"}
 	}
 	return Decision{Action: Allow}
 }

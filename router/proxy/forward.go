@@ -22,12 +22,13 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	}
 	s.p.inOrder(ctx, x.Session, x.Order, server)
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
-		Server: server, Tool: tool, Method: x.Message.Method, Params: params,
+		Server: server, Tool: tool, Method: x.Message.Method, Params: params, Provenance: provenance(s, x),
 		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
-		Provenance: downstream.Provenance{Surface: x.Surface}, Modern: x.Version.AtLeast(protocol.V20260728),
+		Modern: x.Version.AtLeast(protocol.V20260728),
 		Hooks: downstream.Hooks{
 			Gone: x.Gone, Sent: x.ReleaseWaiting, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
 			Header:   x.Header,
+			Confirm:  s.p.opts.Confirm(x, server, tool, params),
 			Progress: x.RelayProgress(),
 			Notify: func(m jsonrpc.Message) bool { // true = handled, even if the client does not want it
 				return !x.Wants(m) || x.Notify(s.rename(server, m))

@@ -172,8 +172,8 @@ func (s listening) subscribe(ctx context.Context, x *edge.Exchange, listener str
 			reply, err := s.p.servers.Call(ctx, &downstream.Request{
 				Server: server, Method: "resources/subscribe",
 				Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(own))), Visible: x.Visible,
-				Client: listener, Caller: x.Caller.ID, Proxied: true,
-				Provenance: downstream.Provenance{Surface: x.Surface}, Hooks: downstream.Hooks{Hold: x.Hold},
+				Client: listener, Caller: x.Caller.ID, Proxied: true, Provenance: provenance(s.Surface, x),
+				Hooks: downstream.Hooks{Hold: x.Hold},
 			})
 			if accepted[i] = err == nil && reply.Err == nil; !accepted[i] {
 				s.p.log.Warn("cannot subscribe to a resource", "server", server, "uri", own, "error", err,

@@ -29,6 +29,7 @@ type Options struct {
 	Name    string // serverInfo of the surface of all servers
 	Version string
 	Fail    func(x *edge.Exchange, err error)
+	Confirm func(x *edge.Exchange, server, tool string, params []byte) downstream.Confirm
 	Logger  *slog.Logger
 }
 
@@ -163,6 +164,15 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 	}
 }
 
+// provenance returns what requests of a surface are decided on.
+func provenance(s *Surface, x *edge.Exchange) downstream.Provenance {
+	profile := "proxy"
+	if s.only != "" {
+		profile = "server:" + s.only
+	}
+	return downstream.Provenance{Profile: cmp.Or(x.Caller.ScopeName(), profile), Surface: x.Surface}
+}
+
 // reach returns the servers of the surface that the caller may see.
 func (s *Surface) reach(x *edge.Exchange) []string {
 	servers := s.names().servers
@@ -207,8 +217,8 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
 				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params,
-				Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
-				Provenance: downstream.Provenance{Surface: x.Surface},
+				Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "", Visible: x.Visible,
+				Provenance: provenance(s, x),
 			})
 		}
 		failed[i] = failureOf(servers[i], err)

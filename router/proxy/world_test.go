@@ -103,7 +103,7 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	}
 	s.downstream.Logger, s.edge.Logger = logger, logger
 	s.downstream.ListDeadline, s.downstream.ProxyTimeout = s.config.ListDeadline, s.config.Timeout
-	w.proxy = proxy.New(proxy.Options{Config: s.config, Name: "agenticnexus-router", Version: "1.2.3", Fail: router.ReplyRPCError, Logger: logger})
+	w.proxy = proxy.New(proxy.Options{Config: s.config, Name: "agenticnexus-router", Version: "1.2.3", Fail: router.ReplyRPCError, Confirm: router.Confirm, Logger: logger})
 	if s.returns {
 		s.downstream.OnReturn = func(server string) { w.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) }
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/planner"
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 	"github.com/agenticnexus/agenticnexus/router"
@@ -111,17 +112,21 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		a.log.Warn("servers are as configured", "error", err)
 	}
 	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version,
-		Fail: router.ReplyRPCError, Logger: a.log})
+		Fail: router.ReplyRPCError, Confirm: router.Confirm, Logger: a.log})
 	a.pins = pins.Open(pins.Options{Folder: folder, Mode: cfg.Tools.Pin, Logger: a.log,
 		Approved: func(server string) {
 			a.servers.Relist(server)
 			a.proxy.ToolsChanged(server)
 		}})
+	policy, err := trust.Compile(cfg.Policy)
+	if err != nil {
+		return nil, err
+	}
 	validator := plan.NewValidator()
 	a.rate = limit.New(cfg.RateLimit, time.Now)
 	a.servers = downstream.New(downstream.Options{
-		Servers: a.serverSet.servers(), Execution: cfg.Execution, Health: cfg.Health, NameConflicts: cfg.NameConflicts,
-		NameLimit:    cfg.Proxy.NameLimit,
+		Servers: a.serverSet.servers(), Execution: cfg.Execution, Health: cfg.Health,
+		NameConflicts: cfg.NameConflicts, NameLimit: cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
 		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder),
@@ -132,6 +137,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 			OnReturn:     func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 		},
 	})
+	a.servers.SetPolicy(policy)
 	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer(), Done: a.meter.model}, opts.Tape, a.log)
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err

@@ -8,13 +8,14 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
 // live lists the settings, or prefixes of settings, that Reload changes. Other settings apply at the next start.
-var live = []string{"auth.", "rate_limit.", "log.level"}
+var live = []string{"auth.", "rate_limit.", "log.level", "policy"}
 
-// Reload applies another configuration while requests are served: its servers, API keys, access tokens, rate limit and
-// log level. Calls in flight continue, except those whose key or token is no longer valid. A warning names the changed
+// Reload applies another configuration while requests are served: its servers, API keys, access tokens, rate limit,
+// policy and log level. Calls in flight continue, except those whose key or token is no longer valid. A warning names the changed
 // settings that need a restart. After an error nothing has changed. Reload is safe for concurrent use.
 func (a *App) Reload(cfg config.Config) error {
 	a.lifecycle.reloading.Lock()
@@ -32,6 +33,10 @@ func (a *App) Reload(cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	policy, err := trust.Compile(cfg.Policy)
+	if err != nil {
+		return err
+	}
 	if a.opts.Level != nil {
 		a.opts.Level.Set(level)
 	}
@@ -39,6 +44,7 @@ func (a *App) Reload(cfg config.Config) error {
 	a.logAccess(access)
 	a.rate.Configure(cfg.RateLimit)
 	a.proxy.RightsChanged(access.Rights)
+	a.servers.SetPolicy(policy)
 	a.serverSet.configured = cfg.Servers
 	changes := a.servers.Apply(a.serverSet.servers())
 	if !changes.None() {

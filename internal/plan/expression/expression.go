@@ -118,7 +118,7 @@ func (r *rewriter) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
 		if n.Value == "$env" {
-			r.refuse("$env cannot be used: name the steps")
+			r.refuse("$env cannot be used: name the values")
 		}
 		n.Value = strings.TrimPrefix(n.Value, "$") // "$s1" means s1, as in references
 		r.found = append(r.found, n.Value)

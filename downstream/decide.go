@@ -1,0 +1,127 @@
+package downstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
+)
+
+// permit finds the server of a request and decides on it. It asks the user where the decision says so. The error is
+// an *UnknownError, a *ForbiddenError, a *Failure, or what Confirm returns.
+func (c *callChain) permit(ctx context.Context, r *Request) error {
+	d, err := c.decide(r)
+	switch {
+	case err != nil:
+		return err
+	case d.Action == trust.Allow || d.Action == trust.Ask && r.Consent != "":
+		return nil
+	case d.Action == trust.Deny || r.Confirm == nil:
+		return &ForbiddenError{Decision: d}
+	}
+	if err := r.Confirm(ctx, d); err != nil {
+		return err
+	}
+	r.Consent = "user"
+	r.Modern = false // the router relays what the server asks for, so that no later request of the client repeats the call
+	return nil
+}
+
+// decide sets the server of a request and decides on it. Servers and tools that are hidden from the caller are unknown
+// to it: the error is an *UnknownError, or a *Failure for a tool that waits for approval.
+func (c *callChain) decide(r *Request) (trust.Decision, error) {
+	s := c.servers.enabled(r.Server)
+	if s == nil {
+		return trust.Decision{}, &UnknownError{"server", r.Server}
+	}
+	r.server = s
+	policy := c.policy.Load()
+	if !judged(r.Method) {
+		policy = nil
+	}
+	call := c.callOf(r, policy)
+	d := (&trust.Rules{ConfirmWrites: c.opts.Execution.ConfirmWrites, Policy: policy}).Decide(call)
+	switch {
+	case d.Rule == trust.RulePins:
+		return d, catalog.Quarantine(r.Server, call.Tool, d.Reason)
+	case d.Rule != trust.RuleTools && d.Rule != trust.RuleAccess:
+		return d, nil
+	case call.Tool == "":
+		return d, &UnknownError{"server", r.Server}
+	}
+	return d, &UnknownError{"tool", catalog.FullName(r.Server, call.Tool)}
+}
+
+// callOf collects what a request is decided on.
+func (c *callChain) callOf(r *Request, policy *trust.Policy) *trust.Call {
+	s, tool := r.server, r.calledTool()
+	call := &trust.Call{
+		Caller: callerName(r.Caller), Profile: r.Profile, Server: r.Server, Method: r.Method, Tool: tool,
+		Reads: r.Reads, Destructive: r.Destructive, Source: cmp.Or(r.Source, trust.SourceClient),
+		Round: r.Round, Carries: r.Carries, AfterResults: r.AfterResults,
+		Private: s.Config.Private(),
+		Limits: trust.Limits{
+			Excluded: tool != "" && !s.Config.Tools.Allows(tool),
+			Hidden:   r.Visible != nil && !r.Visible(r.Server, tool),
+		},
+	}
+	if tool != "" {
+		call.Quarantined = s.Pins.Refusal(tool)
+	}
+	if policy.Uses(trust.VarArguments) {
+		call.Arguments = argumentsOf(r)
+	}
+	if !r.Step && tool != "" && policy.Uses(trust.VarReads, trust.VarDestructive) {
+		if t := r.connection().Lists.Tool(tool); t != nil { // without a definition, both are false
+			call.Reads, call.Destructive = t.ReadsOnly(), t.Annotations.Destructive()
+		}
+	}
+	for _, name := range r.Carries {
+		if s := c.servers.named(name); s != nil && s.Config.Private() {
+			call.Confidential = append(call.Confidential, name)
+		}
+	}
+	return call
+}
+
+// judged reports whether a policy is judged before a method. Lists and pings carry nothing of the client's, and the end
+// of a subscription only lessens what the server sends.
+func judged(method string) bool {
+	switch method {
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list", "ping", "resources/unsubscribe":
+		return false
+	}
+	return true
+}
+
+// calledTool returns the own name of the tool that a request calls; empty if it calls none. A server may ignore the
+// case of methods.
+func (r *Request) calledTool() string {
+	if r.Tool == "" && strings.EqualFold(r.Method, "tools/call") {
+		return jsonrpc.Text(jsonrpc.Get(r.Params, "name"))
+	}
+	return r.Tool
+}
+
+// argumentsOf returns the arguments of a call of a tool, and the params of other requests. If the server may read other
+// arguments than the router, it returns no valid JSON, and a rule that uses them cannot be judged.
+func argumentsOf(r *Request) json.RawMessage {
+	if r.calledTool() == "" {
+		return r.Params
+	}
+	span, ambiguous := jsonrpc.Find(r.Params, "arguments")
+	if ambiguous {
+		return json.RawMessage("?")
+	}
+	return span.Of(r.Params)
+}
+
+// callerName returns the name of a caller in rules: of its key, else issuer and subject of its token, else its address.
+func callerName(id string) string {
+	_, name, _ := strings.Cut(id, ":")
+	return name
+}

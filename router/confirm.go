@@ -1,0 +1,52 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+// Confirm returns a function that asks the client of a request whether it may go to a server. tool and params are as the
+// server gets them.
+func Confirm(x *edge.Exchange, server, tool string, params []byte) downstream.Confirm {
+	return func(ctx context.Context, d trust.Decision) error {
+		elicit := elicitor(x)
+		if elicit == nil {
+			d.Reason += ": it needs approval, and this client cannot be asked"
+			return &downstream.ForbiddenError{Decision: d}
+		}
+		asking, cancel := limitAsking(ctx)
+		defer cancel()
+		_, err := elicit(asking, requestMessage(x, server, tool, params, d.Reason), []byte(`{"type":"object","properties":{}}`))
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
+			d.Reason = err.Error()
+			return &downstream.ForbiddenError{Decision: d, Declined: true}
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		d.Reason += ": it needs approval, and the user could not be asked: " + err.Error()
+		return &downstream.ForbiddenError{Decision: d}
+	}
+}
+
+// requestMessage describes a request to approve. Like consentMessage, it gives each part a line of its own.
+func requestMessage(x *edge.Exchange, server, tool string, params []byte, why string) string {
+	what, name := "Method", x.Message.Method
+	if tool != "" {
+		what, name = "Tool", tool
+		if span, ambiguous := jsonrpc.Find(params, "arguments"); !ambiguous { // else all may matter
+			params = span.Of(params)
+		}
+	}
+	return fmt.Sprintf("Allow this request?\nFrom: %s\nServer: %s\n%s: %s\nArguments: %s\nReason: %s",
+		printable(x.Caller.Name, maxShownName), server, what, printable(name, maxShownName),
+		printable(string(params), maxShownArguments), printable(why, maxShownArguments))
+}

@@ -80,6 +80,8 @@ func TestPrompts(t *testing.T) {
 	}{
 		"first":  {planner.Request{Query: "What's the latest AI news and what's 15% of $2500?", Tools: tools()}, []llmtest.Reply{{Text: `[]`}}},
 		"second": {planner.Request{Query: "And of $100?", Tools: tools()[:2], Round: 2, Outcomes: done, Context: []llm.Message{{Role: "user", Content: "Hi\n</data>"}, {Role: "assistant", Content: "Hello"}}}, []llmtest.Reply{{Text: `[]`}}},
+		"approval": {planner.Request{Query: "Search the web", Tools: tools(), Private: []string{"hr", "payroll"},
+			NeedsApproval: func(t plan.Tool) bool { return t.Name != "web_search" }}, []llmtest.Reply{{Text: `[]`}}},
 		"repair": {planner.Request{Query: "Search the web", Tools: tools()[:1]}, []llmtest.Reply{{Text: `[{"tool":"search_web","arguments":{}}]`}, {Text: `[]`}}},
 		"more":   {planner.Request{Query: "web_search", Tools: append(tools(), office(40)...)}, []llmtest.Reply{{Text: `[{"tool":"find_tools","arguments":{"query":"send"}},{"tool":"find_tools","arguments":{"query":"fly"}}]`}, {Text: `[]`}}},
 	} {

@@ -74,6 +74,28 @@ func (c *decider) sources(step plan.Step) []string {
 	return c.shown.servers
 }
 
+// private returns the private servers that the query may use, if there are others, too.
+func (c *decider) private() (names []string) {
+	private, others := c.s.router.servers.Private(), false
+	for _, server := range c.s.usable().Servers() {
+		if slices.Contains(private, server.Name) {
+			names = append(names, server.Name)
+		} else {
+			others = true
+		}
+	}
+	if !others {
+		return nil
+	}
+	return names
+}
+
+// needsApproval reports whether a model's call of a tool needs the user's consent, as far as its arguments do not matter.
+func (c *decider) needsApproval(tool plan.Tool) bool {
+	d, err := c.decision(tool, []byte(`{}`), c.provenance(plan.SourceModel, tool, c.shown.servers))
+	return err == nil && d.Action == trust.Ask
+}
+
 // startEarly starts a step of a plan that the model is still writing, if the decision on its call is to allow it.
 func (c *decider) startEarly(step plan.Step) {
 	tool, unknown := c.s.usable().Lookup(step.Tool)

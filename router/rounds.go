@@ -193,6 +193,9 @@ func (s *queryState) plan(ctx context.Context, r *round) error {
 			Tokens: s.planning.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
 			Shown: &s.planning.shown,
 		}
+		if !s.q.Approved {
+			request.Private, request.NeedsApproval = r.decider.private(), r.decider.needsApproval
+		}
 		if !s.q.DryRun {
 			request.OnStep = func(step plan.Step) { r.decider.startEarly(step) }
 		}

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -31,17 +33,17 @@ func (c *queryCmd) Run(w *world) error {
 		return &exitError{exitUsage, "Query is empty; write a question"}
 	}
 	if c.Plan != "" {
-		plan, err := os.ReadFile(c.Plan)
+		given, err := os.ReadFile(c.Plan)
 		if err != nil {
 			return &exitError{exitUsage, err.Error()}
 		}
-		if !json.Valid(plan) {
+		if !json.Valid(given) {
 			return &exitError{exitUsage, c.Plan + " is not JSON; give the plan of an earlier result"}
 		}
-		if inside := jsonrpc.Get(plan, "plan"); len(inside) > 0 && inside[0] == '{' {
-			plan = inside // the file has the whole result of an earlier query
+		if inside := jsonrpc.Get(given, "plan"); len(inside) > 0 && inside[0] == '{' {
+			given = inside // the file has the whole result of an earlier query
 		}
-		q.Plan = plan
+		q.Plan = given
 	}
 	bar := newBar(w)
 	user := &prompt{w: w, bar: bar, yes: c.Yes}
@@ -89,6 +91,8 @@ func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error
 	}
 	if c.JSON {
 		answer = string(indent(content))
+	} else {
+		printFlows(w, content)
 	}
 	if _, err := fmt.Fprintln(w.stdout, answer); err != nil {
 		return err
@@ -97,6 +101,32 @@ func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error
 		return &exitError{code: exitPartly}
 	}
 	return nil
+}
+
+// maxFlows is the maximum number of flows that are printed.
+const maxFlows = 20
+
+// printFlows prints the flows of a query: the calls that sent data of one server to another.
+func printFlows(w *world, content json.RawMessage) {
+	p, err := plan.ParseJSON(jsonrpc.Get(content, "plan"))
+	var calls []router.StepResult
+	if err != nil || json.Unmarshal(jsonrpc.Get(content, "steps"), &calls) != nil {
+		return // the answer is complete without
+	}
+	flows, printed := p.Flows(), 0
+	for _, s := range p.Steps {
+		sources := plan.Others(flows[s.ID], s.Server)
+		made := slices.ContainsFunc(calls, func(c router.StepResult) bool { return c.ID == s.ID && c.Attempts > 0 })
+		if len(sources) == 0 || !made {
+			continue
+		}
+		if printed++; printed > maxFlows {
+			fmt.Fprintln(w.stderr, "nexus: and more flows; see --json")
+			return
+		}
+		fmt.Fprintf(w.stderr, "nexus: data of %s went to %s (%s)\n", firstLine(strings.Join(sources, ", "), 300),
+			firstLine(s.Server, 100), firstLine(s.ID+" "+s.Tool, 100))
+	}
 }
 
 // ask asks a remote router.

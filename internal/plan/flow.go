@@ -76,6 +76,11 @@ func Servers(names []string) []string {
 	return slices.Compact(names)
 }
 
+// Others returns the servers without one.
+func Others(servers []string, one string) []string {
+	return slices.DeleteFunc(slices.Clone(servers), func(name string) bool { return name == one })
+}
+
 // Digest returns a hash of all that the steps of a plan do. Plans that differ only in notation have the same.
 func (p *Plan) Digest() [sha256.Size]byte {
 	steps := make([]Step, len(p.Steps))

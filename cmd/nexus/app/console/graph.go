@@ -30,6 +30,7 @@ type node struct {
 	Server   string   `json:"server"`
 	Round    int      `json:"round"`
 	Needs    []string `json:"needs"`
+	Carries  []string `json:"carries,omitempty"` // other servers whose data goes to this one
 	Loop     bool     `json:"loop,omitempty"`
 	When     bool     `json:"conditional,omitempty"`
 	Pick     bool     `json:"shaped,omitempty"`
@@ -53,7 +54,7 @@ func newGraph(d *queryDetail) graph {
 	steps := d.content.Plan.Steps
 	g := graph{Nodes: make([]node, 0, len(steps)), Path: []string{}}
 	index := make(map[string]int, len(steps))
-	round := 0
+	round, flows := 0, d.content.Plan.Flows()
 	for i, s := range steps {
 		for round < len(d.rounds) && i >= d.rounds[round] {
 			round++
@@ -65,6 +66,7 @@ func newGraph(d *queryDetail) graph {
 		g.Nodes = append(g.Nodes, node{
 			ID: s.ID, Tool: s.Tool, Server: s.Server, Round: round + 1, State: stateNotRun,
 			Loop: s.Each != "", When: s.When != "", Pick: s.Pick != "",
+			Carries: plan.Others(flows[s.ID], s.Server),
 		})
 	}
 	for _, s := range steps {

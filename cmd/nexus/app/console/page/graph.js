@@ -108,7 +108,7 @@ function boxes(nodes, place, w, high) {
 function box(n, [x, y], w, high, critical) {
   const label = n.loop ? `×${n.calls}` : "";
   return s("g", { class: `node ${tone(n.state)} ${n.state} ${critical ? "critical" : ""}`, "data-step": n.id, transform: `translate(${x} ${y})` },
-    s("title", {}, `${n.id}: ${n.tool} of ${n.server || "no server"}, ${n.state.replace("_", " ")}${n.reason ? " (" + n.reason + ")" : ""}, ${ms(n.duration_ms)}`),
+    s("title", {}, `${n.id}: ${n.tool} of ${n.server || "no server"}, ${n.carries ? `with data of ${n.carries.join(", ")}, ` : ""}${n.state.replace("_", " ")}${n.reason ? " (" + n.reason + ")" : ""}, ${ms(n.duration_ms)}`),
     n.loop && s("rect", { class: "stack", x: 4, y: 4, width: w, height: high, rx: 6 }),
     s("rect", { class: "body", width: w, height: high, rx: 6 }),
     s("text", { x: 10, y: 19, class: "tool" }, cut(n.tool, label ? 16 : 20)), label && s("text", { x: w - 9, y: 19, "text-anchor": "end" }, label),

@@ -122,7 +122,7 @@ function stepPanel(n, calls, d, nodes, to) {
     h("div", { class: "head" }, h("h2", { class: "clamp" }, `${n.id}: ${n.tool}`), badge(n.state)),
     error ? h("p", { class: "problem" }, why(error.error), n.loop && n.failed ? ` (${n.failed} of ${n.calls} calls)` : "") : "",
     facts(["Tool", n.server ? h("a", { href: `#/tools/${encodeURIComponent(n.server)}/${encodeURIComponent(own(n))}` }, own(n)) : n.tool], ["Server", n.server && h("a", { href: `#/servers/${encodeURIComponent(n.server)}` }, n.server)],
-      ["Needs", links(n.needs)], ["Needed by", links(needed)], ["For each of", step.each && h("code", {}, step.each)], ["Only if", step.when && h("code", {}, step.when)], ["Value", step.pick && h("code", {}, step.pick)],
+      ["Gets data of", n.carries?.join(", ")], ["Needs", links(n.needs)], ["Needed by", links(needed)], ["For each of", step.each && h("code", {}, step.each)], ["Only if", step.when && h("code", {}, step.when)], ["Value", step.pick && h("code", {}, step.pick)],
       ["Began after", n.calls && n.state !== "skipped" ? ms(n.started_ms) : ""], ["Took", n.calls && n.state !== "skipped" ? ms(n.duration_ms) : ""]),
     d.contents ? h("details", { open: calls.length === 0 }, h("summary", {}, "Arguments as planned"), block(step.arguments, "Arguments as planned")) : "",
     calls.length === 1 && !n.loop ? outcome(calls[0], d) : calls.slice(0, shownCalls).map((c) => h("details", { open: c === error }, h("summary", {}, `Call ${c.index ?? 0} `, badge(c.skipped ? "skipped" : c.success ? "ok" : "failed"), " ", ms(c.duration_ms)), outcome(c, d))),

@@ -271,7 +271,8 @@ func (a *App) Listen(ctx context.Context) error {
 	}
 	a.keepState()
 	a.models.keepLearned(&a.opts.Config, a.log)
-	a.web.serve(listener, a.handler(), a.log)
+	proxies, _ := auth.ParseProxies(cfg.TrustedProxies) // New has checked them
+	a.web.serve(limit.NewConnections(listener, limit.OpenFiles(), proxies, a.log), a.handler(), a.log)
 	a.log.Info("listening", "address", listener.Addr().String(), "servers", len(a.servers.Servers()))
 	return nil
 }

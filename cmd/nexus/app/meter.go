@@ -239,6 +239,10 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	refusals, dropped := a.edge.Losses()
 	total("nexus_dropped_notifications_total", "Progress and other notifications that clients did not read in time.",
 		dropped, "", "")
+	if a.web.ready.Load() {
+		total("nexus_closed_connections_total", "Connections that were closed because clients held too many.",
+			a.web.listener.Closed(), "", "")
+	}
 	total("nexus_dropped_spans_total", "Spans that were not exported, because the collector was slow or did not take them.",
 		a.telemetry.DroppedSpans(), "", "")
 	refusals["rate_limited"] = a.rate.Refused()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -21,16 +21,17 @@ import (
 type web struct {
 	ready    atomic.Bool
 	server   *http.Server
-	listener net.Listener
+	listener *limit.Connections
 	wg       sync.WaitGroup
 }
 
 // serve answers requests on a listener until close.
-func (w *web) serve(listener net.Listener, handler http.Handler, log *slog.Logger) {
+func (w *web) serve(listener *limit.Connections, handler http.Handler, log *slog.Logger) {
 	w.listener = listener
 	w.server = &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnState: listener.Watch,
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	server, coalesced := w.server, output.CoalesceWrites(w.server, listener)
 	w.wg.Go(func() {

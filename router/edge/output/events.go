@@ -140,6 +140,9 @@ type conn struct {
 	until   time.Time // the write deadline
 }
 
+// NetConn returns the connection that c wraps.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // SetWriteDeadline implements net.Conn. net/http clears the deadline between requests; the last one is kept, because
 // the next write sets its own.
 func (c *conn) SetWriteDeadline(t time.Time) error {

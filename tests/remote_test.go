@@ -51,6 +51,56 @@ func TestToolsRemote(t *testing.T) {
 	}
 }
 
+// A key does not leave this machine over plain HTTP, unless --insecure allows it.
+func TestRemote_KeyOverPlainHTTP(t *testing.T) {
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Authorization"))
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	defer s.Close()
+	port := s.URL[strings.LastIndex(s.URL, ":"):]
+	cases := filepath.Join(t.TempDir(), "cases.jsonl")
+	if err := os.WriteFile(cases, []byte(`{"id":"a","query":"q"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(key, host string, args ...string) (string, int) {
+		cmd := command(t.TempDir(), append(args, "--remote", "http://"+host+port)...)
+		cmd.Env = append(cmd.Env, "NEXUS_API_KEY="+key, "NO_PROXY=*")
+		out, _ := cmd.CombinedOutput() // the exit code tells
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	const elsewhere = "0.0.0.0" // it reaches this machine, but is no loopback address
+	commands := [][]string{{"query", "q"}, {"tools"}, {"call", "x"}, {"health"}, {"batch", "run", cases, "--out", cases + ".out"}}
+	for _, args := range commands {
+		want := "nexus: refusing to send the key in NEXUS_API_KEY to " + elsewhere + port + " over plain HTTP; use https, or add --insecure if the network is trusted\n"
+		if out, code := run("secret", elsewhere, args...); code != 2 || out != want {
+			t.Errorf("%v: got %d %s, want 2 and %s", args, code, out, want)
+		}
+	}
+	if len(asked) != 0 {
+		t.Errorf("got requests with %q, want none", asked)
+	}
+	for _, row := range []struct {
+		key, host string
+		args      []string
+		want      string
+	}{
+		{"secret", elsewhere, []string{"tools", "--insecure"}, "Bearer secret"},
+		{"", elsewhere, []string{"tools"}, ""},
+		{"secret", "localhost", []string{"tools"}, "Bearer secret"},
+		{"secret", "127.0.0.1", []string{"tools"}, "Bearer secret"},
+	} {
+		asked = nil
+		if out, code := run(row.key, row.host, row.args...); code != 1 || len(asked) == 0 || asked[0] != row.want {
+			t.Errorf("%v: got %d %s, and requests with %q, want %q", row, code, out, asked, row.want)
+		}
+	}
+	if out, code := run("secret", elsewhere+".example.com@"+elsewhere, "tools"); code != 2 {
+		t.Errorf("got %d %s, want that the user name of a URL is no host", code, out)
+	}
+}
+
 // A router that does not say how its servers are can still be used.
 func TestToolsRemote_RestrictedRouter(t *testing.T) {
 	r := serve(t, "router: {tools: [run]}", "--demo")

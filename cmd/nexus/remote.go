@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
@@ -20,7 +22,8 @@ import (
 
 // remote has the flags of commands that can ask a remote router.
 type remote struct {
-	Remote string `help:"Use the router at this URL (base or /mcp), with the key in NEXUS_API_KEY." placeholder:"URL"`
+	Remote   string `help:"Use the router at this URL (base or /mcp), with the key in NEXUS_API_KEY." placeholder:"URL"`
+	Insecure bool   `help:"Send the key over plain HTTP beyond this machine, too."`
 }
 
 // toolResult is the part of a tools/call result that is printed.
@@ -66,15 +69,20 @@ type peer struct {
 
 // connect opens a session with the remote router. user answers its requests; nil declines them.
 func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
-	url := strings.TrimSuffix(r.Remote, "/")
-	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+	address := strings.TrimSuffix(r.Remote, "/")
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, &exitError{exitUsage, fmt.Sprintf("--remote %s is not a URL; write it like http://127.0.0.1:8002", r.Remote)}
 	}
-	if !strings.HasSuffix(url, "/mcp") {
-		url += "/mcp"
+	if !strings.HasSuffix(address, "/mcp") {
+		address += "/mcp"
 	}
 	headers := map[string]redact.Secret{}
 	if key := os.Getenv("NEXUS_API_KEY"); key != "" {
+		if u.Scheme == "http" && !oauth.OnLoopback(u) && !r.Insecure {
+			return nil, &exitError{exitUsage, fmt.Sprintf("refusing to send the key in NEXUS_API_KEY to %s over plain HTTP; "+
+				"use https, or add --insecure if the network is trusted", u.Host)}
+		}
 		headers["Authorization"] = redact.Secret("Bearer " + key)
 	}
 	capabilities, handler := map[string]any{}, asked{user}
@@ -87,7 +95,7 @@ func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
 	})
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	session, err := link.Connect(ctx, link.Options{
-		Server: r.Remote, Target: link.Target{URL: url, Headers: headers}, Initialize: hello, Handler: handler,
+		Server: r.Remote, Target: link.Target{URL: address, Headers: headers}, Initialize: hello, Handler: handler,
 		MaxMessage: 64 << 20, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -64,6 +64,9 @@ func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if damage := app.PinsDamage(a); damage != "" && logs == io.Discard {
+		fmt.Fprintln(w.stderr, "nexus: "+damage)
+	}
 	if err := a.Connect(w.ctx); err != nil {
 		_ = stop(a, cfg.Shutdown.Grace) // leave no child process behind
 		return nil, nil, err

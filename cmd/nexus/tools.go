@@ -2,13 +2,22 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 )
 
 type toolsCmd struct {
+	List    toolsListCmd    `cmd:"" default:"withargs" help:"List or search the tools of all servers."`
+	Approve toolsApproveCmd `cmd:"" help:"Show and approve what has changed at the tools of a server."`
+}
+
+type toolsListCmd struct {
 	source
 	remote
 	Search string `help:"List only tools that match this description, best first." placeholder:"TEXT"`
@@ -22,7 +31,7 @@ const (
 	maxDescription = 100
 )
 
-func (c *toolsCmd) Run(w *world) error {
+func (c *toolsListCmd) Run(w *world) error {
 	b, done, err := c.backend(w, c.remote)
 	if err != nil {
 		return err
@@ -39,7 +48,11 @@ func (c *toolsCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := c.print(w, raw); err != nil {
+	health, err := healthOf(w.ctx, b) // after the list, which compares the tools
+	if err != nil && !errors.Is(err, errNotOffered) {
+		return err
+	}
+	if err := c.print(w, raw, health.changed()); err != nil {
 		return err
 	}
 	for _, m := range missing {
@@ -51,7 +64,7 @@ func (c *toolsCmd) Run(w *world) error {
 	return nil
 }
 
-func (c *toolsCmd) print(w *world, raw json.RawMessage) error {
+func (c *toolsListCmd) print(w *world, raw json.RawMessage, changed changedTools) error {
 	if c.JSON {
 		_, err := fmt.Fprintln(w.stdout, string(indent(raw)))
 		return err
@@ -69,13 +82,57 @@ func (c *toolsCmd) print(w *world, raw json.RawMessage) error {
 	if len(listed.Tools) == 0 && c.Search != "" {
 		fmt.Fprintf(w.stderr, "nexus: no tool matches %q; try other words, or nexus tools to list all\n", firstLine(c.Search, 100))
 	}
+	row := func(name, server, text string) error {
+		_, err := fmt.Fprintf(w.stdout, "%-*s %-*s %s\n", nameColumns, firstLine(name, 200), serverColumns, server,
+			firstLine(text, room))
+		return err
+	}
 	for _, t := range listed.Tools {
-		if _, err := fmt.Fprintf(w.stdout, "%-*s %-*s %s\n", nameColumns, t.Name, serverColumns, t.Server,
-			firstLine(t.Description, room)); err != nil {
+		if changed.take(t.Server, t.Name) {
+			t.Description = "[changed] " + t.Description
+		}
+		if err := row(t.Name, t.Server, t.Description); err != nil {
 			return err
 		}
 	}
+	if c.Search != "" {
+		return nil
+	}
+	for _, server := range slices.Sorted(maps.Keys(changed)) { // quarantined, or not listed any more
+		for _, tool := range changed[server] {
+			if err := row(tool, server, "[changed] see "+pins.ApproveCommand(server, "")); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// changedTools are the own names of tools that are not as approved, by server.
+type changedTools map[string][]string
+
+// changed returns the changed tools; h may be nil.
+func (h *state) changed() changedTools {
+	out := changedTools{}
+	if h != nil {
+		for name, s := range h.Servers {
+			if len(s.Changed) > 0 {
+				out[name] = s.Changed
+			}
+		}
+	}
+	return out
+}
+
+// take reports whether a listed tool has changed, and removes it.
+func (c changedTools) take(server, name string) bool {
+	for _, own := range []string{name, strings.TrimPrefix(name, server+".")} {
+		if i := slices.Index(c[server], own); i >= 0 {
+			c[server] = slices.Delete(c[server], i, i+1)
+			return true
+		}
+	}
+	return false
 }
 
 type callCmd struct {

@@ -35,6 +35,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
@@ -306,7 +307,7 @@ func (s *Server) Status(see catalog.Visible) Status {
 	}
 	for _, name := range s.Pins.store.Changed(s.Config.Name) {
 		if len(st.Changed) < maxChanged && s.Config.Tools.Allows(name) && (see == nil || see(s.Config.Name, name)) {
-			st.Changed = append(st.Changed, name)
+			st.Changed = append(st.Changed, texts.VisibleName(name))
 		}
 	}
 	s.mu.Lock()

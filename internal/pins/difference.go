@@ -46,8 +46,11 @@ func (f Field) String() string {
 	return out.String()
 }
 
-// Fields returns the parts that have changed, in a fixed order. Without a kept definition there are none.
+// Fields returns the parts that have changed, in a fixed order. There are none if a definition was not kept.
 func (c *Change) Fields() []Field {
+	if len(c.Latest.Definition) == 0 || len(c.Approved.Definition) == 0 && !c.Added() {
+		return nil
+	}
 	before, after := parts(c.Approved.Definition), parts(c.Latest.Definition)
 	var fields []Field
 	others := maps.Clone(before) // variants of the names

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // document is the content of the file.
@@ -179,16 +180,24 @@ func (k *pinned) see(tool string, d definition, first bool) (changed, differs bo
 		return true, true
 	case p.Approved != nil && p.Approved.SHA256 == d.SHA256:
 		differs, p.Latest = p.Latest != nil, nil
+		if len(p.Approved.Text) == 0 {
+			p.Approved.Text = d.Text
+		}
 		return false, differs
 	case p.Latest == nil || p.Latest.SHA256 != d.SHA256:
 		p.Latest = &d
 		return true, true
+	case len(p.Latest.Text) == 0:
+		p.Latest.Text = d.Text
 	}
 	return true, false
 }
 
-// changed returns the names of the changed tools, in order.
+// changed returns the names of the changed tools, in order; k may be nil.
 func (k *pinned) changed() []string {
+	if k == nil {
+		return nil
+	}
 	var names []string
 	for _, tool := range slices.Sorted(maps.Keys(k.Tools)) {
 		if k.Tools[tool].Latest != nil {
@@ -205,6 +214,9 @@ type Change struct {
 	Latest   Version
 }
 
+// Added reports whether no definition of the tool was approved before.
+func (c *Change) Added() bool { return c.Approved.SHA256 == "" }
+
 // Version is a version of a tool's definition.
 type Version struct {
 	SHA256     string
@@ -213,11 +225,16 @@ type Version struct {
 	At         time.Time       // when it was approved, or first seen
 }
 
-// changes returns the changed tools, or only one of them, in order.
+// changes returns the changed tools, in order, or only those with a name. A name without its hidden characters counts
+// if no tool has it as it is. k may be nil.
 func (k *pinned) changes(only string) []Change {
+	if k == nil {
+		return nil
+	}
 	var out []Change
+	exact := k.Tools[only] != nil
 	for _, tool := range k.changed() {
-		if only == "" || only == tool {
+		if only == "" || only == tool || !exact && only == texts.VisibleName(tool) {
 			p := k.Tools[tool]
 			out = append(out, Change{Tool: tool, Approved: p.Approved.version(), Latest: p.Latest.version()})
 		}

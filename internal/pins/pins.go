@@ -254,7 +254,7 @@ func (s *Store) Changed(server string) []string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pins.server(server).changed()
+	return s.pins.Servers[server].changed()
 }
 
 // Refusal returns why a tool may not be used; empty if it may.
@@ -300,7 +300,7 @@ func (s *Store) Changes(server string) ([]Change, error) {
 	err := s.file.locked(s.ctx, func() error {
 		doc, err := s.read(nil)
 		if err == nil {
-			changes = doc.server(server).changes("")
+			changes = doc.Servers[server].changes("")
 		}
 		return err
 	})
@@ -314,7 +314,7 @@ func (s *Store) Approve(server, tool, by string) ([]Change, error) {
 	defer s.merging.Unlock()
 	var approved []Change
 	err := s.merge(func(doc *document) {
-		known := doc.server(server)
+		known := doc.Servers[server]
 		approved = known.changes(tool)
 		now := time.Now().UTC().Truncate(time.Second)
 		for _, c := range approved {

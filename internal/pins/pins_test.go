@@ -86,6 +86,9 @@ func TestCheck(t *testing.T) {
 
 func TestCheck_AddedTool(t *testing.T) {
 	s, l := open(t, t.TempDir(), pins.Enforce, nil)
+	if got, err := s.Approve("hr", "", "ann"); got != nil || err != nil || s.Changed("hr") != nil || s.Known("hr") {
+		t.Errorf("an unknown server: got %v, %v approved, want it unknown after that", got, err)
+	}
 	a, b := tool("a", object), tool("b", object)
 	if s.Check("hr", []pins.Tool{a}, false); s.Known("hr") {
 		t.Error("a page: got a known server, want it unknown until a whole list")

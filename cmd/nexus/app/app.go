@@ -211,6 +211,9 @@ func (a *App) follow(q *router.Query, began time.Time, traceID string) func(*rou
 	}
 }
 
+// PinsDamage describes what was wrong with the file of pins; empty if nothing was.
+func PinsDamage(a *App) string { return a.pins.Damage() }
+
 // Log is the App's log.
 func (a *App) Log() *slog.Logger { return a.log }
 

@@ -149,6 +149,9 @@ func (c *callChain) observe(next callFunc) callFunc {
 		took := time.Since(began)
 		r.server.Observed(took, err)
 		outcome := cmp.Or(errorType(reply, err), OutcomeOK)
+		if outcome != OutcomeOK {
+			reply = c.masked(reply)
+		}
 		c.opts.Observe(Observation{
 			Server: r.Server, Outcome: outcome, Duration: took, Attempts: *r.Attempts, Method: r.Method, Waited: r.waited(),
 			Tool: r.Tool, Listed: r.Tool != "" && r.server.Lists(r.Tool),
@@ -156,6 +159,12 @@ func (c *callChain) observe(next callFunc) callFunc {
 		})
 		return reply, err
 	}
+}
+
+// masked removes the secrets of the configuration from what a server says about a failure. Its other bytes stay.
+func (c *callChain) masked(reply link.Reply) link.Reply {
+	reply.Err, reply.Result = c.opts.Mask.KnownJSON(reply.Err), c.opts.Mask.KnownJSON(reply.Result)
+	return reply
 }
 
 // waited returns how long the request waited in the server's queue.

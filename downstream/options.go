@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
@@ -100,11 +101,12 @@ type Options struct {
 	Events
 }
 
-// Access holds what some servers need to be reached.
+// Access holds what some servers need to be reached, and the secrets among it.
 type Access struct {
 	Embedded map[string]DialFunc // servers in this process, by name
 	Tokens   oauth.Store         // OAuth tokens
 	Pins     *pins.Store         // approved definitions of tools; nil = off
+	Mask     *redact.Masker      // removes the secrets from failures; nil knows none
 }
 
 // Events are callbacks for events outside of calls. Each may be nil.

@@ -478,7 +478,7 @@ func (c *conversation) schemas(tools []plan.Tool) string {
 	room := c.planner.cfg.ToolTokens * bytesPerToken / 4
 	var lines []string
 	for _, t := range tools {
-		text := texts.Line(t.Name, maxName) + " takes " + llm.Excerpt(t.InputSchema, maxSchema)
+		text := texts.Line(t.Name, maxName) + " takes " + llm.Excerpt(t.InputSchema, maxSchema, nil)
 		if room -= len(text) + overhead; room < 0 {
 			lines = append(lines, "…")
 			break

@@ -25,6 +25,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -47,6 +48,7 @@ type Options struct {
 	Fallback  Fallback        // plans without a model and when the model fails
 	Validator *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger    *slog.Logger    // nil discards
+	Mask      *redact.Masker  // of earlier results in prompts; nil knows no secrets
 
 	Now func() time.Time // the time and zone that the model is told; nil is time.Now
 
@@ -80,6 +82,7 @@ type Planner struct {
 	fallback  Fallback
 	validator *plan.Validator
 	log       *slog.Logger
+	mask      *redact.Masker
 	now       func() time.Time
 	learned   func(t *plan.Tool) (result string, arguments []string) // may be nil
 
@@ -91,7 +94,7 @@ func New(opts Options) *Planner {
 	p := &Planner{
 		cfg: opts.Config, model: opts.Model, ranker: opts.Ranker, fallback: opts.Fallback,
 		validator: opts.Validator, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
-		now: opts.Now, learned: opts.Learned,
+		mask: opts.Mask, now: opts.Now, learned: opts.Learned,
 	}
 	p.cfg.ToolTokens = cmp.Or(max(p.cfg.ToolTokens, 0), Default().ToolTokens)
 	p.cfg.Mode = cmp.Or(p.cfg.Mode, Default().Mode)

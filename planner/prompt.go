@@ -66,7 +66,7 @@ func (c *conversation) opening() string {
 		limit = max(min(limit, maxOutcomes/n), 200)
 	}
 	for _, o := range c.req.Outcomes {
-		v.Outcomes = append(v.Outcomes, outcome(o, limit))
+		v.Outcomes = append(v.Outcomes, c.planner.outcome(o, limit))
 	}
 	return prompts.Render("plan_user", v)
 }
@@ -98,9 +98,9 @@ func (c *conversation) approval() string {
 }
 
 // outcome returns the data block of an earlier step.
-func outcome(o plan.Outcome, limit int) string {
+func (p *Planner) outcome(o plan.Outcome, limit int) string {
 	source := "step " + o.Step.ID + ", tool " + o.Step.Tool
-	called := "called with " + llm.Excerpt(o.Step.Arguments, limit/2) + "\n"
+	called := "called with " + llm.Excerpt(o.Step.Arguments, limit/2, p.mask.Text) + "\n"
 	if partly, ok := o.PartialFailure(); ok {
 		called += texts.Cut(partly.Err.Message, limit/2) + "\n"
 	}
@@ -110,7 +110,7 @@ func outcome(o plan.Outcome, limit int) string {
 	case o.Failed():
 		return llm.Data(source+", failed", called+o.Err.Reason+": "+texts.Cut(o.Err.Message, limit))
 	}
-	return llm.Data(source, called+llm.Excerpt(o.Value, limit))
+	return llm.Data(source, called+llm.Excerpt(o.Value, limit, p.mask.Text))
 }
 
 // planSchema is the schema of a plan. It names no tools and is the same for every question, because endpoints compile a

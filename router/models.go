@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
@@ -134,10 +136,12 @@ type ModelCall struct {
 // ClientModel replaces the names of clients' models, which clients choose freely.
 const ClientModel = "client"
 
-// Observed wraps models so that their requests are recorded: as spans in Tracer and as a ModelCall to Done. Done may
+// Observed wraps models so that their requests hold no secrets and are recorded: as spans in Tracer and as a ModelCall
+// to Done. Done may
 // be nil.
 type Observed struct {
 	Tracer tracing.Tracer
+	Mask   *redact.Masker // of prompts; nil knows no secrets
 	Done   func(ModelCall)
 }
 
@@ -225,6 +229,20 @@ func modelError(err error) string {
 	return tracing.ErrorOther
 }
 
+// masked returns a request without secrets.
+func (o Observed) masked(req llm.Request) llm.Request {
+	req.System = o.Mask.Prompt(req.System)
+	req.Messages, req.Tools = slices.Clone(req.Messages), slices.Clone(req.Tools)
+	for i := range req.Messages {
+		req.Messages[i].Content = o.Mask.Prompt(req.Messages[i].Content)
+	}
+	for i := range req.Tools {
+		req.Tools[i].Description = o.Mask.Prompt(req.Tools[i].Description)
+		req.Tools[i].Schema = o.Mask.KnownJSON(req.Tools[i].Schema)
+	}
+	return req
+}
+
 type observedModel struct {
 	llm.Model
 	endpoint observedEndpoint
@@ -232,6 +250,7 @@ type observedModel struct {
 
 // Complete implements llm.Model.
 func (m *observedModel) Complete(ctx context.Context, req llm.Request) (llm.Response, error) {
+	req = m.endpoint.masked(req)
 	ctx, span, end := m.endpoint.begin(ctx)
 	tracer := m.endpoint.Tracer
 	tracer.Message(span, tracing.Instructions, "system", req.System)
@@ -256,7 +275,11 @@ type observedEmbedder struct {
 // Embed implements search.Embedder.
 func (m *observedEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	ctx, _, end := m.endpoint.begin(ctx)
-	vectors, err := m.Embedder.Embed(ctx, texts)
+	clean := make([]string, len(texts))
+	for i, text := range texts {
+		clean[i] = m.endpoint.Mask.Prompt(text)
+	}
+	vectors, err := m.Embedder.Embed(ctx, clean)
 	end(llm.Usage{Calls: 1}, err)
 	return vectors, err
 }

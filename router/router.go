@@ -65,7 +65,7 @@ type Follow func(q *Query, began time.Time, traceID string) (ended func(r *Recor
 type ModelOptions struct {
 	Status   func() Models // status of the configured models; nil = none configured
 	Sampling bool          // no model is configured and clients' models may be used
-	Observed Observed      // records the calls of clients' models
+	Observed Observed      // records the calls of clients' models; its Mask is also that of failures
 
 	// Learn receives the arguments and the value of each successful step. It must not block; nil = unused.
 	Learn func(t plan.Tool, arguments, value json.RawMessage)
@@ -127,6 +127,7 @@ func New(opts Options) (*Router, error) {
 	}
 	r.executor = execution.New(execution.Options{
 		Servers: r.calls, MaxParallel: opts.Execution.MaxParallel, Validator: opts.Validator, Logger: opts.Logger,
+		Mask:   opts.Models.Observed.Mask,
 		Tracer: opts.Tracer, Learn: opts.Models.Learn,
 	})
 	return r, nil

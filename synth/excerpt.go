@@ -57,8 +57,8 @@ func unescaped(text string) string {
 }
 
 // excerptsOf returns the excerpt of each value for the model: the whole value if there is room, otherwise the passages
-// that match the question. Encoded data is left out, too. It takes time linear in the searched bytes.
-func excerptsOf(question string, values []json.RawMessage) []*excerpt {
+// that match the question. Encoded data and secrets are left out, too. It takes time linear in the searched bytes.
+func excerptsOf(question string, values []json.RawMessage, mask func(string) string) []*excerpt {
 	sizes := make([]int, len(values))
 	for i, v := range values {
 		sizes[i] = len(v)
@@ -66,7 +66,7 @@ func excerptsOf(question string, values []json.RawMessage) []*excerpt {
 	look := share(sizes, maxLooked)
 	texts := make([]string, len(values))
 	for i, v := range values {
-		texts[i] = readable(v, look)
+		texts[i] = mask(readable(v, look))
 		sizes[i] = len(texts[i])
 	}
 	room := share(sizes, maxResults)
@@ -145,7 +145,7 @@ func share(sizes []int, room int) int {
 // limit bytes.
 func readable(value json.RawMessage, limit int) string {
 	if len(value) <= min(limit, maxWhole) {
-		return llm.Excerpt(value, maxWhole)
+		return llm.Excerpt(value, maxWhole, nil)
 	}
 	text := texts.Prefix(string(value[:min(len(value), limit+1)]), limit)
 	if strings.HasPrefix(text, `"`) {

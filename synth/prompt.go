@@ -27,8 +27,9 @@ type view struct {
 	Note    string   // data block, may be empty
 }
 
-// promptOf returns the system prompt, the user message, and what the model reads of each step's result.
-func promptOf(req Request) (system, user string, excerpts map[string]*excerpt) {
+// promptOf returns the system prompt, the user message, and what the model reads of each step's result. mask removes
+// secrets from results.
+func promptOf(req Request, mask func(string) string) (system, user string, excerpts map[string]*excerpt) {
 	v := view{Query: req.Query, Context: llm.Conversation(req.Context, prompts.MaxHistory)}
 	if req.Note != "" {
 		v.Note = llm.Data("the planner", req.Note)
@@ -50,8 +51,8 @@ func promptOf(req Request) (system, user string, excerpts map[string]*excerpt) {
 		values[i] = o.Value
 	}
 	excerpts = map[string]*excerpt{}
-	for i, e := range excerptsOf(req.Query, values) {
-		v.Results = append(v.Results, llm.Data(provenance(worked[i]), result(worked[i], e.text)))
+	for i, e := range excerptsOf(req.Query, values, mask) {
+		v.Results = append(v.Results, llm.Data(provenance(worked[i]), result(worked[i], e.text, mask)))
 		excerpts[worked[i].Step.ID] = e
 	}
 	g := gapsOf(req)
@@ -75,8 +76,8 @@ func provenance(o plan.Outcome) string {
 
 // result returns the arguments of a step and an excerpt of its result, for the model. Images and other non-text blocks
 // are only named.
-func result(o plan.Outcome, text string) string {
-	if sent := llm.Excerpt(o.Sent, maxSent); sent != "" && sent != "{}" {
+func result(o plan.Outcome, text string, mask func(string) string) string {
+	if sent := llm.Excerpt(o.Sent, maxSent, mask); sent != "" && sent != "{}" {
 		text = "called with " + sent + "\n" + text
 	}
 	if names := blockNames(o.Blocks); names != "" {

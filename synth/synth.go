@@ -19,23 +19,26 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // Options configure a Synthesizer. The zero value writes digests.
 type Options struct {
-	Model  llm.Model    // nil for none
-	Logger *slog.Logger // nil discards
+	Model  llm.Model      // nil for none
+	Logger *slog.Logger   // nil discards
+	Mask   *redact.Masker // of results in prompts; nil knows no secrets
 }
 
 // Synthesizer writes answers.
 type Synthesizer struct {
 	model llm.Model
 	log   *slog.Logger
+	mask  *redact.Masker
 }
 
 // New returns a Synthesizer.
 func New(opts Options) *Synthesizer {
-	return &Synthesizer{model: opts.Model, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))}
+	return &Synthesizer{model: opts.Model, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)), mask: opts.Mask}
 }
 
 // Request has the input of an answer.
@@ -70,7 +73,7 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 	if model == nil {
 		return Answer{Text: Digest(req) + modelHint(req.Unmet), Citations: []Citation{}}
 	}
-	d, excerpts, resp, err := ask(ctx, model, req)
+	d, excerpts, resp, err := s.ask(ctx, model, req)
 	if err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) { // the caller is still waiting
 			s.log.ErrorContext(ctx, "Synthesis failed: "+err.Error())
@@ -99,8 +102,8 @@ const minGrowth = 16
 
 // ask gets the model's answer and shows it as it grows, without reasoning and half marks. It also returns what the
 // model reads of the result of each step. A refusal is an answer.
-func ask(ctx context.Context, model llm.Model, req Request) (*draft, map[string]*excerpt, llm.Response, error) {
-	system, user, excerpts := promptOf(req)
+func (s *Synthesizer) ask(ctx context.Context, model llm.Model, req Request) (*draft, map[string]*excerpt, llm.Response, error) {
+	system, user, excerpts := promptOf(req, s.mask.Text)
 	prompt := llm.Request{System: system, Messages: []llm.Message{{Role: llm.RoleUser, Content: user}}}
 	if req.OnText != nil {
 		show(&prompt, req)

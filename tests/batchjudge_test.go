@@ -36,13 +36,14 @@ llm:
 prices: {plan: {input: 1000000, output: 0}, write: {input: 0, output: 2000000}}
 `, model.BaseURL))
 	in := file("cases.jsonl", `{"id":"sum","query":"What is 1 + 1?","expect":{"tools":["calculate"],"answer_contains":["sum is 2"],"judge":"The answer names the sum."}}
-{"id":"rhyme","query":"What is 1 + 1?","expect":{"judge":"The answer rhymes."}}`)
+{"id":"rhyme","query":"What is 1 + 1? Sign with ghp_0123456789abcdefghij, not with sesame.","expect":{"judge":"The answer rhymes."}}`)
 	out := filepath.Join(dir, "results.jsonl")
 	ended(t, batch(t, in, "--out", out, "--demo", "--config", settings, "--judges", "3"), 3)
 	raw, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
 	}
+	wantPrivate(t, out, string(raw), model)
 	outcomes := map[string]string{}
 	for line := range strings.Lines(string(raw)) {
 		var l struct {
@@ -76,5 +77,20 @@ prices: {plan: {input: 1000000, output: 0}, write: {input: 0, output: 2000000}}
 	got := ended(t, batch(t, in, "--out", out+"1", "--demo", "--config", settings, "--concurrency", "1", "--max-tokens", "1"), 3)
 	if lines(out+"1") != 1 || !strings.Contains(got, "the tokens of --max-tokens are used up; resume with: nexus batch run") {
 		t.Errorf("got %d lines and %s, want 1 and how to resume", lines(out+"1"), got)
+	}
+}
+
+// wantPrivate checks that neither results nor prompts have the key of the model or the token in the question, and that
+// only the user can read the results.
+func wantPrivate(t *testing.T, file, text string, model *llmtest.Server) {
+	t.Helper()
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("results: got %v, %v, want the mode 0600", info, err)
+	}
+	for _, r := range model.Requests() {
+		text += string(r.Body)
+	}
+	if strings.Contains(text, "ghp_") || strings.Contains(text, "sesame") || !strings.Contains(text, "Sign with [redacted], not with [redacted].") {
+		t.Errorf("got %s, want the question without its secrets", text)
 	}
 }

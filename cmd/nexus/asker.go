@@ -17,6 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/router"
 )
@@ -27,7 +28,8 @@ type asker struct {
 	judge       *batch.Judge // nil without a model
 	price       batch.Price  // nil without prices
 	fingerprint string
-	close       func() error // tells whether a recording is complete
+	mask        *redact.Masker // of results and of the judge's prompts
+	close       func() error   // tells whether a recording is complete
 }
 
 // router opens the router that the flags name.
@@ -44,7 +46,8 @@ func (c *batchRunCmd) router(w *world, chosen []cases.Case) (*asker, error) {
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}
-	a := &asker{judge: c.judge(cfg, t), price: prices(cfg)}
+	a := &asker{price: prices(cfg), mask: redact.NewMasker(cfg.Secrets())}
+	a.judge = c.judge(cfg, t, a.mask)
 	var b backend
 	var done func()
 	if c.Remote != "" {
@@ -69,15 +72,15 @@ func (c *batchRunCmd) router(w *world, chosen []cases.Case) (*asker, error) {
 func (c *batchRunCmd) tape(cfg config.Config) (*tape.Tape, error) {
 	switch {
 	case c.Record != "":
-		return tape.Record(c.Record, tape.Secrets(cfg))
+		return tape.Record(c.Record, cfg.Secrets())
 	case c.Replay != "":
-		return tape.Replay(c.Replay, tape.Secrets(cfg))
+		return tape.Replay(c.Replay, cfg.Secrets())
 	}
 	return nil, nil
 }
 
 // judge returns a judge that uses the configured model, or nil without a model.
-func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape) *batch.Judge {
+func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape, mask *redact.Masker) *batch.Judge {
 	if !cfg.LLM.Plans() {
 		return nil
 	}
@@ -85,7 +88,9 @@ func (c *batchRunCmd) judge(cfg config.Config, t *tape.Tape) *batch.Judge {
 	if cfg.LLM.Synthesizer != nil {
 		model = *cfg.LLM.Synthesizer
 	}
-	return &batch.Judge{Model: t.Model(llm.New(model, llm.Options{}), model.Model), Votes: c.Judges}
+	observed := router.Observed{Mask: mask}
+	judge := observed.Model(t.Model(llm.New(model, llm.Options{}), model.Model), model.Model, model.BaseURL)
+	return &batch.Judge{Model: judge, Votes: c.Judges}
 }
 
 // prices returns the configured prices, or nil if there are none.

@@ -69,6 +69,7 @@ func (c *batchRunCmd) Run(w *world) error {
 	if opts.Out, err = c.open(); err != nil {
 		return err
 	}
+	opts.Out.Clean = asked.mask.JSON
 	if c.Resume { // the lock is held: no other process writes the file
 		if opts.Before, err = batch.ReadEarlier(c.Out, all, asked.fingerprint); err != nil {
 			return errors.Join(err, opts.Out.Close())
@@ -123,7 +124,7 @@ func (c *batchRunCmd) open() (*results.Writer, error) {
 	var out *results.Writer
 	var err error
 	if c.Resume {
-		out, err = results.Resume(c.Out, 0o644)
+		out, err = results.Resume(c.Out)
 	} else {
 		out, err = results.Create(c.Out)
 	}

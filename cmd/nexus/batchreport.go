@@ -123,12 +123,12 @@ func failedGates(failed []string) error {
 	return &exitError{exitFailed, "gate failed: " + strings.Join(failed, "\ngate failed: ")}
 }
 
-// writeFile writes a file; without a path it does nothing.
+// writeFile writes a file that only its owner can read, unless it exists; without a path it does nothing.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	if path == "" {
 		return nil
 	}
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", path, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/demo"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 )
 
@@ -83,11 +84,12 @@ func (s *source) idle(cfg config.Config) bool {
 }
 
 func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs io.Writer) (*app.App, error) {
-	logger, level, err := telemetry.NewLogger(cfg.Log, logs)
+	mask := redact.NewMasker(cfg.Secrets())
+	logger, level, err := telemetry.NewLogger(cfg.Log, logs, mask)
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}
-	a, err := app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Tape: t})
+	a, err := app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Mask: mask, Tape: t})
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}

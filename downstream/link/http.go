@@ -181,7 +181,7 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 	if kind == "application/json" {
 		return t.single(resp, c)
 	}
-	f := t.s.failure(reason.Protocol, "it answered with content type %.100q", kind)
+	f := t.s.failure(reason.Protocol, "it answered with content type %.100q", t.s.mask.Text(kind))
 	f.MaybeDelivered = true
 	return jsonrpc.Message{}, f
 }

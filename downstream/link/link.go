@@ -43,6 +43,7 @@ type Options struct {
 	MaxMessage int               // maximum bytes of one message from the server
 	HTTP       http.RoundTripper // for URL targets; follows no redirects
 	Logger     *slog.Logger
+	Mask       *redact.Masker // of failures
 
 	// ClientDriven leaves notifications/initialized to the owner, which relays the client's.
 	ClientDriven bool

@@ -12,12 +12,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 const (
 	exitTimeout   = 2 * time.Second        // for the child to end after its input is closed, and again after SIGTERM
 	outputTimeout = 500 * time.Millisecond // for the last output of a child and its exit status
 	maxStderr     = 4 << 10                // bytes kept of a line of the child's error output
+	maxReadStderr = 64 << 10               // bytes read of it, so that no secret is cut before it is masked
 )
 
 // inherited are the only environment variables that a child inherits: others may hold keys.
@@ -131,10 +134,10 @@ func (p *process) ending() string {
 
 func (p *process) readStderr(s *Session) {
 	defer close(p.quiet)
-	r := bufio.NewReaderSize(p.stderr, maxStderr)
+	r := bufio.NewReaderSize(p.stderr, maxReadStderr)
 	for {
 		line, err := r.ReadSlice('\n')
-		if text := string(bytes.TrimSpace(line)); text != "" {
+		if text := texts.Cut(s.mask.Text(string(bytes.TrimSpace(line))), maxStderr); text != "" {
 			s.opts.Logger.Debug("server wrote to its error output", "server", s.opts.Server, "line", text)
 			p.last.Store(&text)
 		}

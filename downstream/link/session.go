@@ -15,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
@@ -54,7 +55,7 @@ type Session struct {
 }
 
 func newSession(opts Options) *Session {
-	s := &Session{opts: opts, lifetime: newLifetime(opts.Server, opts.Logger)}
+	s := &Session{opts: opts, lifetime: newLifetime(opts)}
 	s.inbox = inbox{s: s, replies: make(chan struct{}, maxReplies)}
 	s.unawaited = unawaited{s: s, sent: make(chan struct{}, 1)}
 	s.listener.s = s
@@ -269,6 +270,7 @@ func (s *Session) initialize(ctx context.Context) error {
 type lifetime struct {
 	server string
 	logger *slog.Logger
+	mask   *redact.Masker
 
 	established bool        // the handshake is done; immutable once ctx has ended
 	forgotten   atomic.Bool // the server no longer knows the session
@@ -284,8 +286,8 @@ type lifetime struct {
 	once     sync.Once
 }
 
-func newLifetime(server string, logger *slog.Logger) *lifetime {
-	l := &lifetime{server: server, logger: logger}
+func newLifetime(opts Options) *lifetime {
+	l := &lifetime{server: opts.Server, logger: opts.Logger, mask: opts.Mask}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	l.closed, l.finish = context.WithCancel(context.Background())
 	l.graceful, l.hurry = context.WithCancel(context.Background())
@@ -321,8 +323,9 @@ func (l *lifetime) end(f *Failure) bool {
 	return true
 }
 
+// failure returns a failure without secrets: its text may be what the server said or got.
 func (l *lifetime) failure(reason, format string, args ...any) *Failure {
-	return &Failure{Server: l.server, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &Failure{Server: l.server, Reason: reason, Message: l.mask.Text(fmt.Sprintf(format, args...))}
 }
 
 // asFailure returns err as a *Failure of this session.

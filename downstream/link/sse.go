@@ -51,7 +51,7 @@ func openSSE(ctx context.Context, s *Session) (transport, error) {
 			return nil, s.statusFailure(resp)
 		}
 		return nil, s.failure(reason.Protocol, "it answered %d with content type %.100q instead of an event stream",
-			resp.StatusCode, kind)
+			resp.StatusCode, s.mask.Text(kind))
 	}
 	er := sse.NewReader(resp.Body, s.opts.MaxMessage)
 	er.Memory = room(nil)
@@ -85,7 +85,7 @@ func (t *sseTransport) readEndpoint(er *sse.Reader) error {
 		}
 		u, err := t.url.Parse(string(bytes.TrimSpace(e.Data)))
 		if err != nil || u.Host != t.url.Host || u.Scheme != t.url.Scheme {
-			return t.s.failure(reason.Protocol, "the endpoint %.200q is not on the server itself", e.Data)
+			return t.s.failure(reason.Protocol, "the endpoint %.200q is not on the server itself", t.s.mask.Text(string(e.Data)))
 		}
 		t.endpoint.Store(u)
 		return nil

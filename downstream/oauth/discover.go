@@ -132,7 +132,7 @@ func discover(ctx context.Context, s Server, only string) (*site, error) {
 
 // brief returns a one-line description of an error, which may contain text from a server.
 func brief(err error) error {
-	return errors.New(redact.Text(texts.Line(cause(err).Error(), maxReason)))
+	return errors.New(texts.Line(redact.Text(cause(err).Error()), maxReason))
 }
 
 // cause returns an error without the URL of the request.
@@ -340,7 +340,7 @@ func (found *site) register(ctx context.Context, redirect string, scopes []strin
 		}, nil
 	case !ok && got.Error != "":
 		return client{}, fmt.Errorf("%s does not register the router: %s; register a client there and set client_id",
-			issuer, said(got.Error, got.Description))
+			issuer, said(nil, got.Error, got.Description))
 	}
 	return client{}, fmt.Errorf("%s does not register the router; register a client there and set client_id", issuer)
 }

@@ -138,7 +138,7 @@ func (r *redirect) wait(ctx context.Context, meta issuerMetadata) (string, error
 		return "", fmt.Errorf("the response is from issuer %.200q instead of %s; nothing was sent to either", issuer, meta.Issuer)
 	}
 	if code := answer.Get("error"); code != "" {
-		return "", fmt.Errorf("%s refuses: %s", meta.Issuer, said(code, answer.Get("error_description")))
+		return "", fmt.Errorf("%s refuses: %s", meta.Issuer, said(nil, code, answer.Get("error_description")))
 	}
 	if answer.Get("code") == "" {
 		return "", errors.New("the browser returned without a code")

@@ -108,7 +108,7 @@ func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Value
 	began := time.Now()
 	got, err := request.Token(context.WithValue(ctx, oauth2.HTTPClient, g.client()))
 	if err != nil {
-		return nil, t.explain(err)
+		return nil, t.explain(err, redact.NewMasker([]string{secret, t.Access, t.Refresh}))
 	}
 	next := *t
 	next.Access, next.Expires, next.Began = got.AccessToken, got.Expiry.UTC(), began.UTC()
@@ -127,8 +127,8 @@ func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Value
 	return &next, nil
 }
 
-// explain converts an error of a token request to one without secrets.
-func (t *Token) explain(err error) error {
+// explain converts an error of a token request to one without secrets, which the server may repeat.
+func (t *Token) explain(err error, secrets *redact.Masker) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) {
 		if wrong, ok := errors.AsType[*url.Error](err); ok {
@@ -145,20 +145,20 @@ func (t *Token) explain(err error) error {
 		}
 		return errors.New(why)
 	}
-	why := fmt.Sprintf("%s refuses: %s", host(t.Endpoint), said(refused.ErrorCode, refused.ErrorDescription))
+	why := fmt.Sprintf("%s refuses: %s", host(t.Endpoint), said(secrets, refused.ErrorCode, refused.ErrorDescription))
 	if transient := []string{"temporarily_unavailable", "server_error", "slow_down"}; slices.Contains(transient, refused.ErrorCode) {
 		return errors.New(why)
 	}
 	return &refusal{why}
 }
 
-// said formats an error of an authorization server, limited in length and without credentials.
-func said(code, description string) string {
-	text := texts.Line(code, 60)
+// said formats an error of an authorization server, limited in length and without credentials. secrets may be nil.
+func said(secrets *redact.Masker, code, description string) string {
+	text := texts.Line(secrets.Text(code), 60)
 	if description != "" {
-		text += " (" + texts.Line(description, 200) + ")"
+		text += " (" + texts.Line(secrets.Text(description), 200) + ")"
 	}
-	return redact.Text(text)
+	return text
 }
 
 func host(address string) string {

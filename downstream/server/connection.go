@@ -277,7 +277,7 @@ func (c *Connection) dial(ctx context.Context, number int64) (*link.Session, err
 	}
 	return link.Connect(ctx, link.Options{
 		Server: cfg.Name, Target: target, Initialize: params, Handler: handler{c, number},
-		MaxMessage: s.opts.MaxMessage, HTTP: transport, Logger: s.opts.Logger, ClientDriven: !initialized,
+		MaxMessage: s.opts.MaxMessage, HTTP: transport, Logger: s.opts.Logger, Mask: s.opts.Mask, ClientDriven: !initialized,
 	})
 }
 

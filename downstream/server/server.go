@@ -34,6 +34,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
@@ -45,7 +46,7 @@ const StopTime = 2 * time.Second
 // DialFunc connects to a server in this process.
 type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Options are what all servers share. Only Tokens may be nil.
+// Options are what all servers share. Only Tokens, Mask and Pins may be nil.
 type Options struct {
 	Health       HealthConfig
 	ListDeadline time.Duration // for the lists of one server
@@ -56,8 +57,8 @@ type Options struct {
 	Clients      *Clients
 	Transport    *http1.Transport
 	Embedded     map[string]DialFunc // servers in this process, by name
-	Tokens       oauth.Store         // OAuth tokens
-	Pins         *pins.Store         // of the tools of servers in other processes; may be nil
+	Secrets
+	Pins *pins.Store // of the tools of servers in other processes; may be nil
 
 	OnNotification func(Notification)  // see Notification
 	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
@@ -65,6 +66,12 @@ type Options struct {
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
+}
+
+// Secrets are what the router knows and servers must not repeat.
+type Secrets struct {
+	Tokens oauth.Store    // OAuth tokens
+	Mask   *redact.Masker // removes secrets from failures; nil knows none
 }
 
 // NewTransport returns the transport for HTTP requests to servers.
@@ -225,7 +232,7 @@ func (s *Server) RecoverPanic(doing string, failed func(f *link.Failure)) {
 }
 
 func (s *Server) failure(reason, message string) *link.Failure {
-	return &link.Failure{Server: s.Config.Name, Reason: reason, Message: message}
+	return &link.Failure{Server: s.Config.Name, Reason: reason, Message: s.opts.Mask.Text(message)}
 }
 
 // isLost reports whether a new session may succeed immediately, because the server does not know the old one.

@@ -42,12 +42,15 @@ func Data(source, text string) string {
 var lineEnds = strings.NewReplacer(
 	"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// maxExcerpt limits the bytes read of a value.
-const maxExcerpt = 1 << 20
+const (
+	maxExcerpt = 1 << 20  // bytes read of a value
+	minMasked  = 64 << 10 // bytes of a text that are masked, however short the excerpt is
+)
 
 // Excerpt returns the text of a JSON value for a model: the text of a string, compact JSON for any other value.
-// Encoded binary data is left out. Text longer than limit bytes is cut and marked as cut. Numbers are unchanged.
-func Excerpt(value json.RawMessage, limit int) string {
+// Encoded binary data is left out. Text longer than limit bytes is cut and marked as cut. Numbers are unchanged. mask,
+// which may be nil, removes secrets from the text before it is cut.
+func Excerpt(value json.RawMessage, limit int, mask func(string) string) string {
 	var text string
 	v := bytes.TrimSpace(value)
 	total := len(v)
@@ -56,6 +59,9 @@ func Excerpt(value json.RawMessage, limit int) string {
 		text = compact(v)
 	}
 	text = WithoutBinary(text)
+	if mask != nil {
+		text = mask(texts.Prefix(text, max(8*limit, minMasked))) // a text rarely shrinks to an eighth
+	}
 	if len(v) == total {
 		total = len(text)
 	}

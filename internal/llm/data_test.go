@@ -57,7 +57,7 @@ func TestExcerpt(t *testing.T) {
 		"null":                 {`null`, 10, "null"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := llm.Excerpt([]byte(row.value), row.limit); got != row.want {
+			if got := llm.Excerpt([]byte(row.value), row.limit, nil); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})

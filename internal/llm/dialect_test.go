@@ -349,9 +349,9 @@ func TestConfiguredSecrets(t *testing.T) {
 				"gateway": json.RawMessage(`{"headers":{"Authorization":"Bearer ` + inner + `"},"list":[null,true,["` + deep + `"]]}`),
 			}
 		})
-		f.Answer(llmtest.Reply{Status: http.StatusUnauthorized, Text: "flex 1 12345678 Authorization: " + strings.Join([]string{header, token, inner, deep}, " ")})
+		f.Answer(llmtest.Reply{Status: http.StatusUnauthorized, Text: "flex 1 12345678 Authorization " + strings.Join([]string{header, token, inner, deep}, " ")})
 		_, err := f.llm.Complete(t.Context(), ask("?"))
-		if want := "flex 1 12345678 Authorization: [redacted] [redacted] [redacted] [redacted]"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		if want := "flex 1 12345678 Authorization [redacted] [redacted] [redacted] [redacted]"; err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		f.llm.Probe(t.Context())

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,7 +22,7 @@ type endpoint struct {
 	baseURL string      // without the query
 	query   string      // such as api-version
 	header  http.Header // the key and the configured headers
-	secrets []string    // texts to remove from errors, longest first
+	secrets []string    // texts to remove from errors
 }
 
 // newEndpoint returns the endpoint of an API. It uses client, or creates a client if that is nil.
@@ -71,7 +70,6 @@ func (e *endpoint) hide(text string) {
 			e.secrets = append(e.secrets, s)
 		}
 	}
-	slices.SortStableFunc(e.secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 }
 
 // hideTexts removes the texts in a JSON value from errors. Member names remain.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -93,10 +94,7 @@ const (
 // remains.
 func (e *Error) finish(model string, secrets []string) {
 	e.Model = model
-	for _, s := range secrets {
-		e.Message = strings.ReplaceAll(e.Message, s, "[redacted]")
-	}
-	e.Message = texts.Line(e.Message, maxMessage)
+	e.Message = texts.Line(redact.NewMasker(secrets).Text(e.Message), maxMessage)
 }
 
 // errorObject is an endpoint's error object.

@@ -44,6 +44,7 @@ type name struct {
 	quote   string // around the name, including backslashes
 	header  bool   // the value takes the rest of the line
 	element bool   // the value ends at the next element
+	prose   bool   // it may be the end of a clause: "cannot get a token: the server is down"
 	value   int    // start of the value
 }
 
@@ -87,6 +88,9 @@ func nameBefore(text string, from, i int) (n name) {
 	for _, skipped := range []string{"=>", space} { // ==, => and :=
 		n.value = len(text) - len(strings.TrimLeft(text[n.value:], skipped))
 	}
+	n.prose = n.quote == "" && strings.HasPrefix(text[i:], ": ") && slices.ContainsFunc(issuedKinds, func(kind string) bool {
+		return strings.HasSuffix(last, kind)
+	})
 	return n
 }
 
@@ -153,12 +157,21 @@ func (n *name) credential(text string) (size int, quote string) {
 	default:
 		size = untilAny(text, n.ends())
 	}
+	if n.prose && isWord(text[:size]) && size+1 < len(text) && text[size] == ' ' && isLetter(text[size+1]) {
+		return 0, ""
+	}
 	isLiteral := func(l string) bool { return strings.EqualFold(l, text[:size]) }
 	if n.kind == tokens || slices.ContainsFunc(literals, isLiteral) {
 		return 0, ""
 	}
 	return size, n.quote
 }
+
+// issuedKinds are credentials that machines issue. They are no plain words, unlike the passwords of people.
+var issuedKinds = []string{"token", "key", "credential", "credentials"}
+
+// isWord reports whether a text is one word in lower case.
+func isWord(text string) bool { return strings.Trim(text, "abcdefghijklmnopqrstuvwxyz") == "" }
 
 // ends returns the characters that end an unquoted value.
 func (n *name) ends() string {

@@ -13,9 +13,21 @@ import (
 // JSON redacts JSON values: it replaces the texts, numbers, lists and objects in members with credential names, but
 // not the schemas of such members. It passes all other texts through text. Unchanged bytes stay the same. The error
 // reports invalid syntax.
-func JSON(raw []byte, text func(string) string) ([]byte, error) {
+func JSON(raw []byte, text func(string) string) ([]byte, error) { return walkJSON(raw, text, false) }
+
+// mapTexts passes all texts of a JSON value, also member names, through text. Invalid JSON stays as it is, but for text.
+func mapTexts(raw []byte, text func(string) string) []byte {
+	out, err := walkJSON(raw, text, true)
+	if err != nil {
+		return []byte(text(string(raw)))
+	}
+	return out
+}
+
+// walkJSON implements JSON; nameless means that names have no meaning.
+func walkJSON(raw []byte, text func(string) string, nameless bool) ([]byte, error) {
 	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-	w := walk{raw: raw, in: jsontext.NewDecoder(bytes.NewBuffer(raw), lenient...), frames: []frame{{}}}
+	w := walk{raw: raw, in: jsontext.NewDecoder(bytes.NewBuffer(raw), lenient...), frames: []frame{{}}, nameless: nameless}
 	for {
 		err := w.next(text)
 		switch {
@@ -34,6 +46,8 @@ type walk struct {
 	out    []byte
 	copied int // bytes of raw already written to out
 	frames []frame
+
+	nameless bool // names have no meaning
 }
 
 // frame is an open object or list.
@@ -50,6 +64,9 @@ type frame struct {
 // next reads a name, a value, or the start or end of an object or list.
 func (w *walk) next(text func(string) string) error {
 	f := &w.frames[len(w.frames)-1]
+	if w.nameless {
+		f.kind = open
+	}
 	kind := w.in.PeekKind()
 	if f.hides(kind) {
 		value, err := w.in.ReadValue()

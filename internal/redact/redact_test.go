@@ -57,6 +57,9 @@ func TestTextHides(t *testing.T) {
 		// headers
 		"Authorization: Bearer KEY", "authorization: token KEY", "Authorization: Digest username=x, response=KEY", "Cookie: a=1; b=KEY", "GET / HTTP/1.1\r\nSet-Cookie: a=KEY; HttpOnly\r\n\r\n",
 		`curl -H "Authorization: ApiKey KEY" x`,
+		// tokens that their issuer marks
+		"ghp_0123456789abcdefghij0KEY", "x=gho_0123456789abcdefghijKEY", "(github_pat_11ABCDEFG0123456789_KEY)", "sk-proj-0123456789KEY", "xoxb-1234567890-KEY",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.KEY", `{"a":["glpat-0123456789abcdKEY"]}`, "https://me:p@KEY@example.com",
 		// forms
 		"bearer KEY was refused", "use basic dXNlcjpodW50ZXIyLWszeQ== here", "https://me:KEY@example.com/", "-----BEGIN RSA PRIVATE KEY-----\nKEY\n-----END RSA PRIVATE KEY-----",
 		"-----BEGIN PRIVATE KEY-----\\nKEY",
@@ -84,7 +87,7 @@ func TestTextShows(t *testing.T) {
 		`{"has_password":true,"password":null}`, `{"a": [1.50, 9007199254740993],   "key" : "Q" }`, `{"password_length":12,"token_url":"https://x/y"}`,
 		"MAX_TOKENS=4096", "tokens: 12, tokenizer: bpe", "the page token: abc", "page_token=abc", "the secret sauce: ketchup", "password=", "password: true",
 		"The basic idea is a key part: tokens are counted.", "the author: me", "monkey=banana", "https://example.com/?q=a@b", "Password:\nUser: bob",
-		"a --token", "--token-limit 12", "<tokenizer>bpe</tokenizer>", "basic authentication is on", "GET /a:b HTTP/1.1", "",
+		"a --token", "--token-limit 12", "<tokenizer>bpe</tokenizer>", "basic authentication is on", "cannot get a token: the server is down", "a random ghp_ or sk-, eyJhIjoxfQ", "https://x?a=b@c", "task-12345678901234567890", "GET /a:b HTTP/1.1", "",
 	} {
 		if got := redact.Text(text); got != text {
 			t.Errorf("%s: got %s, want it unchanged", text, got)

@@ -43,22 +43,23 @@ func ParseLevel(name string) (slog.Level, error) {
 	return 0, fmt.Errorf("log.level %q is not one of trace, debug, info, warn, error", name)
 }
 
-// NewLogger returns a logger that writes lines to w, and the variable that holds its level. It redacts secrets and
-// escapes control characters in messages and attributes, and adds trace_id and span_id from the context.
-func NewLogger(cfg LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
+// NewLogger returns a logger that writes lines to w, and the variable that holds its level. It masks secrets and
+// escapes control characters in messages and attributes, and adds trace_id and span_id from the context. mask may be
+// nil.
+func NewLogger(cfg LogConfig, w io.Writer, mask *redact.Masker) (*slog.Logger, *slog.LevelVar, error) {
 	level, err := ParseLevel(cfg.Level)
 	if err != nil {
 		return nil, nil, err
 	}
 	variable := &slog.LevelVar{}
 	variable.Set(level)
-	options := &slog.HandlerOptions{Level: variable, ReplaceAttr: replace}
+	options := &slog.HandlerOptions{Level: variable, ReplaceAttr: masking{mask}.replace}
 	switch cfg.Format {
 	case "text":
 		return slog.New(traced{slog.NewTextHandler(w, options)}), variable, nil
 	case "json":
 		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
-			if a = replace(groups, a); a.Value.Kind() == slog.KindString {
+			if a = (masking{mask}).replace(groups, a); a.Value.Kind() == slog.KindString {
 				a.Value = slog.StringValue(escape(a.Value.String()))
 			}
 			return a
@@ -86,8 +87,11 @@ func (t traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{t.Hand
 // WithGroup implements slog.Handler.
 func (t traced) WithGroup(name string) slog.Handler { return traced{t.Handler.WithGroup(name)} }
 
+// masking removes secrets from attributes.
+type masking struct{ *redact.Masker }
+
 // replace redacts one attribute and names the trace level.
-func replace(groups []string, a slog.Attr) slog.Attr {
+func (m masking) replace(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.LevelKey {
 		if level, ok := a.Value.Any().(slog.Level); ok && level == jsonrpc.LevelTrace {
 			return slog.String(a.Key, "TRACE")
@@ -97,15 +101,15 @@ func replace(groups []string, a slog.Attr) slog.Attr {
 	if redact.Name(a.Key) || slices.ContainsFunc(groups, redact.Name) {
 		return slog.String(a.Key, redact.Mark)
 	}
-	a.Value = redactValue(a.Value)
+	a.Value = m.value(a.Value)
 	return a
 }
 
-// redactValue redacts values that may hold secrets. Numbers and times are unchanged.
-func redactValue(v slog.Value) slog.Value {
+// value redacts values that may hold secrets. Numbers and times are unchanged.
+func (m masking) value(v slog.Value) slog.Value {
 	switch v.Kind() {
 	case slog.KindString:
-		return slog.StringValue(redact.Text(v.String()))
+		return slog.StringValue(m.Text(v.String()))
 	case slog.KindAny:
 	default:
 		return v
@@ -114,31 +118,31 @@ func redactValue(v slog.Value) slog.Value {
 	case nil, *slog.Source:
 		return v
 	case http.Header:
-		return slog.StringValue(redactHeader(x))
+		return slog.StringValue(m.header(x))
 	case error:
-		return slog.StringValue(redact.Text(x.Error()))
+		return slog.StringValue(m.Text(x.Error()))
 	case json.RawMessage:
-		return slog.StringValue(redact.Text(string(x)))
+		return slog.StringValue(m.Text(string(x)))
 	case []byte:
-		return slog.StringValue(redact.Text(string(x)))
+		return slog.StringValue(m.Text(string(x)))
 	case fmt.Stringer:
-		return slog.StringValue(redact.Text(x.String()))
+		return slog.StringValue(m.Text(x.String()))
 	}
 	text, err := json.Marshal(v.Any())
 	if err != nil {
-		return slog.StringValue(redact.Text(fmt.Sprintf("%+v", v.Any())))
+		return slog.StringValue(m.Text(fmt.Sprintf("%+v", v.Any())))
 	}
-	if clean := redact.Text(string(text)); clean != string(text) {
+	if clean := m.Text(string(text)); clean != string(text) {
 		return slog.StringValue(clean)
 	}
 	return v
 }
 
-func redactHeader(h http.Header) string {
+func (m masking) header(h http.Header) string {
 	clean := make(map[string]string, len(h))
 	for name, values := range h {
 		if clean[name] = redact.Mark; !redact.Name(name) {
-			clean[name] = redact.Text(strings.Join(values, ", "))
+			clean[name] = m.Text(strings.Join(values, ", "))
 		}
 	}
 	text, err := json.Marshal(clean)

@@ -21,12 +21,12 @@ import (
 
 func TestNewLogger(t *testing.T) {
 	for _, cfg := range []LogConfig{{"loud", "text"}, {"info", "xml"}, {}} {
-		if _, _, err := NewLogger(cfg, &bytes.Buffer{}); err == nil {
+		if _, _, err := NewLogger(cfg, &bytes.Buffer{}, nil); err == nil {
 			t.Errorf("%+v: got no error, want one", cfg)
 		}
 	}
 	var out bytes.Buffer
-	log, level, err := NewLogger(DefaultLog(), &out)
+	log, level, err := NewLogger(DefaultLog(), &out, nil)
 	if err != nil {
 		t.Fatalf("the default: got %v, want no error", err)
 	}
@@ -75,7 +75,7 @@ func TestLogRedactsSecrets(t *testing.T) {
 	}
 	for _, format := range []string{"text", "json"} {
 		var out bytes.Buffer
-		log, _, err := NewLogger(LogConfig{"trace", format}, &out)
+		log, _, err := NewLogger(LogConfig{"trace", format}, &out, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestLogRedactsSecrets(t *testing.T) {
 
 func TestLogKeepsTheRest(t *testing.T) {
 	var out bytes.Buffer
-	log, _, err := NewLogger(LogConfig{"info", "text"}, &out)
+	log, _, err := NewLogger(LogConfig{"info", "text"}, &out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestLogKeepsTheRest(t *testing.T) {
 
 func TestJSONLogKeepsStructuresAndLetters(t *testing.T) {
 	var out bytes.Buffer
-	log, _, err := NewLogger(LogConfig{"info", "json"}, &out)
+	log, _, err := NewLogger(LogConfig{"info", "json"}, &out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestLogEscapesControlCharacters(t *testing.T) {
 	const evil = "a\nb\x1b[31mc\u0085d\u202ee\x7f"
 	for _, format := range []string{"text", "json"} {
 		var out bytes.Buffer
-		log, _, err := NewLogger(LogConfig{"info", format}, &out)
+		log, _, err := NewLogger(LogConfig{"info", format}, &out, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestLogHasTraceIDs(t *testing.T) {
 		"json": `"msg":"m","server":"a","trace_id":"01000000000000000000000000000000","span_id":"0200000000000000"}` + "\n",
 	} {
 		var out bytes.Buffer
-		log, _, err := NewLogger(LogConfig{"info", format}, &out)
+		log, _, err := NewLogger(LogConfig{"info", format}, &out, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,9 @@ type Telemetry struct {
 //
 // The tracer is not global, but the error handlers of the OpenTelemetry libraries are: errors go to the log of the
 // process's last Setup, failed exports at most once a minute.
-func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*Telemetry, error) {
+func Setup(
+	ctx context.Context, cfg Config, version string, log *slog.Logger, mask *redact.Masker,
+) (*Telemetry, error) {
 	otel.SetErrorHandler(&failures{log: log})
 	about, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName(serviceName), semconv.ServiceVersion(version)),
@@ -62,7 +64,7 @@ func Setup(ctx context.Context, cfg Config, version string, log *slog.Logger) (*
 		return nil, fmt.Errorf("describing the service for telemetry: %w", err)
 	}
 	t := &Telemetry{}
-	if err := t.startTraces(cfg, about); err != nil {
+	if err := t.startTraces(cfg, about, mask); err != nil {
 		return nil, fmt.Errorf("starting the trace exporter: %w", err)
 	}
 	if err := t.startMetrics(cfg, about); err != nil {

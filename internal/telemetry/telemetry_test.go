@@ -34,7 +34,7 @@ func setup(t *testing.T, cfg Config, variables ...string) (*Telemetry, *mcptest.
 		t.Setenv("OTEL_"+variables[i], variables[i+1])
 	}
 	out := &mcptest.Log{}
-	tm, err := Setup(t.Context(), cfg, "1.2.3", slog.New(slog.NewTextHandler(out, nil)))
+	tm, err := Setup(t.Context(), cfg, "1.2.3", slog.New(slog.NewTextHandler(out, nil)), nil)
 	return tm, out, err
 }
 

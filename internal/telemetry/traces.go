@@ -21,7 +21,7 @@ const usualRatio = 0.1
 
 // startTraces follows OTEL_TRACES_EXPORTER. The console exporter writes to standard error, because standard output
 // carries the protocol. The SDK reads the variables of the sampler, the limits of spans and the batches.
-func (t *Telemetry) startTraces(cfg Config, about *resource.Resource) error {
+func (t *Telemetry) startTraces(cfg Config, about *resource.Resource, mask *redact.Masker) error {
 	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(about)}
 	exports := exportsTraces(cfg)
 	switch name := os.Getenv("OTEL_TRACES_EXPORTER"); {
@@ -56,7 +56,7 @@ func (t *Telemetry) startTraces(cfg Config, about *resource.Resource) error {
 	t.shutdown = append(t.shutdown, provider.Shutdown)
 	var content func(string) string
 	if cfg.Content {
-		content = redact.Text
+		content = mask.Text
 	}
 	t.tracer = tracing.New(provider.Tracer(scope), exports, content)
 	return nil

@@ -89,6 +89,9 @@ func (r *Round) call(ctx context.Context, c toolCall) plan.Outcome {
 			r.opts.Learn(tool, arguments, out.Value)
 		}
 	}
+	if out.Err != nil {
+		out.Err.Message = r.opts.Mask.Text(out.Err.Message) // before anything cuts it
+	}
 	return out
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
 
@@ -42,6 +43,7 @@ type Options struct {
 	MaxParallel int             // concurrent calls of a round; 0 = the default
 	Validator   *plan.Validator // nil creates one; share it to share compiled schemas
 	Logger      *slog.Logger    // nil discards
+	Mask        *redact.Masker  // of failures; nil knows no secrets
 	Tracer      tracing.Tracer
 
 	// Learn receives the arguments and the value of each successful step. It must not block; nil = unused.

@@ -71,7 +71,7 @@ func (w *world) start(change func(*app.Options), servers ...downstream.ServerCon
 		change(&opts)
 	}
 	var err error
-	if opts.Logger, _, err = telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, &w.log); err != nil {
+	if opts.Logger, _, err = telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, &w.log, nil); err != nil {
 		w.t.Fatal(err)
 	}
 	if w.app, err = app.New(w.t.Context(), opts); err == nil {

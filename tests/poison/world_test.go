@@ -79,7 +79,7 @@ func newWorld(t *testing.T, settings string, peers map[string]*peer) *world {
 		t.Fatalf("%v\n%s", err, file.String())
 	}
 	opts := app.Options{Config: cfg, Version: "1"}
-	if opts.Logger, _, err = telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, &w.log); err != nil {
+	if opts.Logger, _, err = telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, &w.log, nil); err != nil {
 		t.Fatal(err)
 	}
 	a, err := app.New(t.Context(), opts)

@@ -31,6 +31,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/planner"
@@ -49,6 +50,7 @@ type Options struct {
 	Version string
 	Logger  *slog.Logger   // nil discards
 	Level   *slog.LevelVar // of Logger; nil = Reload does not change it
+	Mask    *redact.Masker // of Logger; the App tells it the secrets of the configuration
 	Tape    *tape.Tape     // records or replays; nil does neither
 }
 
@@ -92,6 +94,10 @@ type lifecycle struct {
 func New(ctx context.Context, opts Options) (*App, error) {
 	a := &App{opts: opts, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))}
 	cfg := opts.Config
+	if opts.Mask == nil {
+		a.opts.Mask = &redact.Masker{}
+	}
+	a.opts.Mask.Set(cfg.Secrets())
 	var err error
 	if a.keys, err = auth.New(cfg.Auth, auth.Options{Logger: a.log}); err != nil {
 		return nil, err
@@ -103,7 +109,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.telemetry, err = telemetry.Setup(ctx, cfg.Telemetry, opts.Version, a.log); err != nil {
+	if a.telemetry, err = telemetry.Setup(ctx, cfg.Telemetry, opts.Version, a.log, a.opts.Mask); err != nil {
 		return nil, err
 	}
 	a.meter = newMeter(a.telemetry.Registry(), cfg.Prices)
@@ -130,7 +136,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
 		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder),
-			Pins: a.pins},
+			Pins: a.pins, Mask: a.opts.Mask},
 		Events: downstream.Events{
 			OnNotification: a.proxy.Deliver, OnRequest: a.proxy.Ask,
 			OnQuarantine: a.proxy.ToolsChanged,
@@ -138,7 +144,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		},
 	})
 	a.servers.SetPolicy(policy)
-	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer(), Done: a.meter.model}, opts.Tape, a.log)
+	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer(), Mask: a.opts.Mask, Done: a.meter.model}, opts.Tape, a.log)
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
@@ -166,9 +172,9 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	planning := planner.Options{
 		Config: cfg.Planner, Ranker: ranking, Validator: validator, Logger: a.log,
 		Fallback: planner.Rules{Planner: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
-		Learned:  a.models.hint, Now: a.opts.Tape.Now,
+		Learned:  a.models.hint, Mask: a.opts.Mask, Now: a.opts.Tape.Now,
 	}
-	composing := synth.Options{Logger: a.log}
+	composing := synth.Options{Logger: a.log, Mask: a.opts.Mask}
 	if cfg.LLM.Plans() {
 		planning.Model, composing.Model = a.models.observe()
 	}
@@ -292,7 +298,7 @@ func (a *App) keepState() {
 	}
 	cfg := a.opts.Config.History
 	a.page.history = history.Open(folder, cfg, a.log)
-	a.page.journal.Open(a.page.history, cfg.Contents)
+	a.page.journal.Open(a.page.history, cfg.Contents, a.opts.Mask)
 }
 
 // Addr is the address that Listen listens on.

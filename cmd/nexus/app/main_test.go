@@ -17,6 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -62,7 +63,7 @@ func start(t *testing.T, change func(*app.Options)) *running {
 func prepare(t *testing.T, change func(*app.Options)) *running {
 	t.Helper()
 	r := &running{t: t, logs: &logs{}}
-	opts := app.Options{Config: config.Default(), Version: "1.2.3"}
+	opts := app.Options{Config: config.Default(), Version: "1.2.3", Mask: &redact.Masker{}}
 	opts.Config.Listen = "127.0.0.1:0"
 	opts.Config.State = t.TempDir()
 	opts.Config.Log.Level = "debug"
@@ -71,7 +72,7 @@ func prepare(t *testing.T, change func(*app.Options)) *running {
 		change(&opts)
 	}
 	var err error
-	if opts.Logger, r.level, err = telemetry.NewLogger(telemetry.LogConfig{Level: opts.Config.Log.Level, Format: "json"}, r.logs); err != nil {
+	if opts.Logger, r.level, err = telemetry.NewLogger(telemetry.LogConfig{Level: opts.Config.Log.Level, Format: "json"}, r.logs, opts.Mask); err != nil {
 		t.Fatal(err)
 	}
 	opts.Level, r.opts = r.level, opts

@@ -40,6 +40,7 @@ func (a *App) Reload(cfg config.Config) error {
 	if a.opts.Level != nil {
 		a.opts.Level.Set(level)
 	}
+	a.opts.Mask.Set(cfg.Secrets()) // before any of them is used
 	access := a.keys.Replace(keys)
 	a.logAccess(access)
 	a.rate.Configure(cfg.RateLimit)

@@ -3,10 +3,12 @@ package tape
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 func TestClean(t *testing.T) {
-	tape := &Tape{secrets: replacer([]string{"planted-one", "planted-one-more", "short"})}
+	tape := &Tape{secrets: redact.NewMasker([]string{"planted-one", "planted-one-more", "abc"})}
 	for in, want := range map[string]string{
 		`{"a":"x planted-one y","planted-one":1}`:                    `{"a":"x [redacted] y","[redacted]":1}`,
 		`["planted-one-more",1.50,9007199254740993,null,true]`:       `["[redacted]",1.50,9007199254740993,null,true]`,
@@ -14,7 +16,7 @@ func TestClean(t *testing.T) {
 		`{"properties":{"token":{"type":"string"}}}`:                 `{"properties":{"token":{"type":"string"}}}`,
 		`{"text":"{\"api_key\":\"abc\"} and Bearer xyz"}`:            `{"text":"{\"api_key\":\"[redacted]\"} and Bearer [redacted]"}`,
 		`"plant\u0065d-one"`:                                         `"[redacted]"`,
-		`{"short":"short"}`:                                          `{"short":"short"}`,
+		`{"abc":"abc"}`:                                              `{"abc":"abc"}`,
 		`{"u":"https://me:hunter2@example.com/?api_key=abc","e":[]}`: `{"u":"https://[redacted]@example.com/?api_key=[redacted]","e":[]}`,
 	} {
 		got, err := tape.clean(json.RawMessage(in))
@@ -26,7 +28,7 @@ func TestClean(t *testing.T) {
 
 func FuzzClean(f *testing.F) {
 	f.Add(`{"token":["a]b"],"x":"password=1"}`)
-	tape := &Tape{secrets: replacer([]string{"planted-one"})}
+	tape := &Tape{secrets: redact.NewMasker([]string{"planted-one"})}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !json.Valid([]byte(text)) {
 			return

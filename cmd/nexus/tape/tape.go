@@ -19,11 +19,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // fileName is the one file of the folder: a JSON line for each exchange.
@@ -32,7 +32,7 @@ const fileName = "exchanges.jsonl"
 // Tape records or replays.
 type Tape struct {
 	path    string
-	secrets *strings.Replacer
+	secrets *redact.Masker
 	began   time.Time // of the recording
 
 	out *results.Writer // nil = it replays
@@ -52,8 +52,7 @@ type Tape struct {
 // key is the hash of a request without its secrets.
 type key [32]byte
 
-// Record opens or creates a folder to append exchanges to. It does not search for secrets shorter than eight bytes,
-// because they occur by chance.
+// Record opens or creates a folder to append exchanges to, without the secrets.
 func Record(folder string, secrets []string) (*Tape, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -62,7 +61,7 @@ func Record(folder string, secrets []string) (*Tape, error) {
 	zone, _ := now.Zone()
 	t := newTape(folder, secrets)
 	t.began = inZone(now, zone)
-	out, err := results.Resume(t.path, 0o600)
+	out, err := results.Resume(t.path)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
@@ -108,7 +107,7 @@ func Replay(folder string, secrets []string) (*Tape, error) {
 
 func newTape(folder string, secrets []string) *Tape {
 	return &Tape{
-		path: filepath.Join(folder, fileName), secrets: replacer(secrets), index: map[key][]answer{},
+		path: filepath.Join(folder, fileName), secrets: redact.NewMasker(secrets), index: map[key][]answer{},
 		tools: map[string]tools{}, counts: map[string]map[key]int{}, missed: map[string]error{},
 	}
 }

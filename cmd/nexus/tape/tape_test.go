@@ -131,7 +131,7 @@ func TestSecrets(t *testing.T) {
 	own := model
 	own.Headers = map[string]redact.Secret{"X-Gateway": redact.Secret("of-the-synthesizer")}
 	cfg.LLM.Synthesizer = &own
-	got := strings.Join(tape.Secrets(cfg), "\n")
+	got := strings.Join(cfg.Secrets(), "\n")
 	for _, want := range []string{"in-the-url", "in-the-query", "the-api-key", "the-gateway-key", "of-the-synthesizer"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant %s among them", got, want)

@@ -25,12 +25,15 @@ type queryDetail struct {
 	content  *router.AnswerContent
 	phases   []router.Phase
 	rounds   []int
-	contents bool // keep questions, arguments, results and answers
+	contents bool           // keep questions, arguments, results and answers
+	mask     *redact.Masker // of these
 }
 
 // newDetail copies the parts of a record to store, and estimates their bytes.
-func newDetail(question string, r *router.Record, contents bool) (d *queryDetail, size int) {
-	d = &queryDetail{question, r.Content(false), r.Phases, r.Rounds, contents}
+func newDetail(
+	question string, r *router.Record, contents bool, mask *redact.Masker,
+) (d *queryDetail, size int) {
+	d = &queryDetail{question, r.Content(false), r.Phases, r.Rounds, contents, mask}
 	d.content.Plan = r.WholePlan()
 	size = len(question) + len(d.content.Answer) + 1024
 	for i := range d.content.Plan.Steps {
@@ -73,7 +76,7 @@ type storedPart struct {
 func (d *queryDetail) MarshalJSON() ([]byte, error) {
 	c := *d.content
 	s := storedQuery{
-		Question: redact.Text(d.question), AnswerContent: &c, Contents: d.contents, Phases: []storedPart{},
+		Question: d.mask.Text(d.question), AnswerContent: &c, Contents: d.contents, Phases: []storedPart{},
 		Graph: newGraph(d),
 	}
 	for _, p := range d.phases {
@@ -88,54 +91,54 @@ func (d *queryDetail) MarshalJSON() ([]byte, error) {
 		if bytes += len(call.Arguments) + len(call.Result); bytes > maxDetail {
 			call.Arguments, call.Result, call.Truncated = nil, nil, true
 		}
-		s.Calls = append(s.Calls, storedCallOf(call, d.contents))
+		s.Calls = append(s.Calls, d.storedCall(call))
 	}
 	if d.contents {
-		s.redact()
+		s.redact(d.mask)
 	} else {
 		s.strip()
 	}
 	return json.Marshal(s)
 }
 
-func storedCallOf(r router.StepResult, contents bool) storedCall {
+func (d *queryDetail) storedCall(r router.StepResult) storedCall {
 	call := storedCall{StepResult: r, Tries: []storedPart{}}
 	for _, t := range r.Tries {
 		call.Tries = append(call.Tries, storedPart{"", milliseconds(t.Started), milliseconds(t.Duration), t.Reason})
 	}
 	switch {
-	case !contents:
+	case !d.contents:
 		call.Arguments, call.Result = nil, nil
 		if r.Error != nil {
 			call.Error = &plan.Error{Reason: r.Error.Reason}
 		}
 	default:
-		call.Arguments, call.Result = redactJSON(r.Arguments), redactJSON(r.Result)
+		call.Arguments, call.Result = d.mask.JSON(r.Arguments), d.mask.JSON(r.Result)
 		if r.Error != nil {
-			call.Error = &plan.Error{Reason: r.Error.Reason, Message: redact.Text(r.Error.Message)}
+			call.Error = &plan.Error{Reason: r.Error.Reason, Message: d.mask.Text(r.Error.Message)}
 		}
 	}
 	return call
 }
 
 // redact redacts credentials in the texts and the plan.
-func (s *storedQuery) redact() {
-	s.Answer = redact.Text(s.Answer)
-	s.Warnings = redactAll(s.Warnings)
+func (s *storedQuery) redact(mask *redact.Masker) {
+	s.Answer = mask.Text(s.Answer)
+	s.Warnings = redactAll(s.Warnings, mask)
 	s.Plan.Steps = append([]plan.Step{}, s.Plan.Steps...)
 	for i := range s.Plan.Steps {
 		p := &s.Plan.Steps[i]
 		cut, _ := plan.Cut(p.Arguments, maxValue)
-		p.Arguments = redactJSON(cut)
-		p.When, p.Pick = redact.Text(p.When), redact.Text(p.Pick)
+		p.Arguments = mask.JSON(cut)
+		p.When, p.Pick = mask.Text(p.When), mask.Text(p.Pick)
 	}
 	s.Unmet = append([]plan.Unmet{}, s.Unmet...)
 	for i := range s.Unmet {
-		s.Unmet[i].Text = redact.Text(s.Unmet[i].Text)
+		s.Unmet[i].Text = mask.Text(s.Unmet[i].Text)
 	}
 	s.Citations = slices.Clone(s.Citations)
 	for i := range s.Citations {
-		s.Citations[i].Quote = redact.Text(s.Citations[i].Quote)
+		s.Citations[i].Quote = mask.Text(s.Citations[i].Quote)
 	}
 }
 
@@ -153,25 +156,10 @@ func (s *storedQuery) strip() {
 	}
 }
 
-func redactAll(texts []string) []string {
+func redactAll(texts []string, mask *redact.Masker) []string {
 	clean := make([]string, len(texts))
 	for i, t := range texts {
-		clean[i] = redact.Text(t)
-	}
-	return clean
-}
-
-// redactJSON redacts credentials in a value. Invalid JSON becomes a string.
-func redactJSON(value json.RawMessage) json.RawMessage {
-	if len(value) == 0 {
-		return nil
-	}
-	clean, err := redact.JSON(value, redact.Text)
-	if err != nil {
-		clean, err = json.Marshal(redact.Text(string(value)))
-	}
-	if err != nil {
-		return nil
+		clean[i] = mask.Text(t)
 	}
 	return clean
 }
@@ -179,12 +167,12 @@ func redactJSON(value json.RawMessage) json.RawMessage {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // describe returns the failure of a query without a record.
-func describe(err error, contents bool) string {
+func describe(err error, contents bool, mask *redact.Masker) string {
 	switch {
 	case err == nil:
 		return ""
 	case contents:
-		return redact.Text(fmt.Sprint(err))
+		return mask.Text(fmt.Sprint(err))
 	}
 	return "the contents of queries are not kept"
 }

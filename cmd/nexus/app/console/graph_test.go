@@ -301,7 +301,7 @@ func TestContents(t *testing.T) {
 		Rounds: []int{2},
 	}
 	for _, contents := range []bool{true, false} {
-		d, size := newDetail(private+" secret="+secret, record, contents)
+		d, size := newDetail(private+" secret="+secret, record, contents, nil)
 		text, err := json.Marshal(d)
 		if err != nil || size < 500 {
 			t.Fatalf("got %v and %d bytes", err, size)
@@ -317,7 +317,7 @@ func TestContents(t *testing.T) {
 				t.Errorf("contents %t: got %s, want %s in it", contents, text, want)
 			}
 		}
-		if got := describe(errors.New(private), contents); strings.Contains(got, private) != contents {
+		if got := describe(errors.New(private), contents, nil); strings.Contains(got, private) != contents {
 			t.Errorf("contents %t: got the error %q", contents, got)
 		}
 	}
@@ -332,7 +332,7 @@ func TestDetailIsBounded(t *testing.T) {
 		loop.Elements = append(loop.Elements, plan.Outcome{Step: loop.Step, Sent: big, Value: big, Index: i, Attempts: 1})
 	}
 	record.Outcomes = []plan.Outcome{loop}
-	d, _ := newDetail("q", record, true)
+	d, _ := newDetail("q", record, true, nil)
 	text, err := json.Marshal(d)
 	if err != nil || len(text) > 3<<20 || !strings.Contains(string(text), `"calls_left_out":500`) || !strings.Contains(string(text), `"calls":2500`) {
 		t.Errorf("got %d bytes, %v, want at most 3 MiB with 2,000 calls of 2,500", len(text), err)

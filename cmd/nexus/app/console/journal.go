@@ -20,7 +20,8 @@ import (
 // methods are safe for concurrent use and do not block.
 type Journal struct {
 	history  atomic.Pointer[history.Log]
-	contents bool // set before history
+	contents bool           // set before history
+	mask     *redact.Masker // set before history
 
 	mu   sync.Mutex
 	last uint64
@@ -40,9 +41,9 @@ type Live struct {
 // maxLive bounds the running queries that are shown. Others are shown after they end.
 const maxLive = 1000
 
-// Open sets the history to write to. It is called once; log may be nil.
-func (j *Journal) Open(log *history.Log, contents bool) {
-	j.contents, j.live = contents, map[uint64]*Live{}
+// Open sets the history to write to. It is called once; log may be nil. mask removes secrets from what is kept.
+func (j *Journal) Open(log *history.Log, contents bool, mask *redact.Masker) {
+	j.contents, j.mask, j.live = contents, mask, map[uint64]*Live{}
 	j.history.Store(log)
 }
 
@@ -57,7 +58,7 @@ func (j *Journal) Follow(q *router.Query, began time.Time, traceID string) func(
 	}
 	text := ""
 	if j.contents {
-		text = redact.Text(texts.Cut(q.Text, maxQuestion))
+		text = texts.Cut(j.mask.Text(q.Text), maxQuestion)
 	}
 	live := &Live{At: began, Caller: q.Origin.Caller, Text: texts.Line(text, 300)}
 	id := j.begin(live)
@@ -75,13 +76,13 @@ func (j *Journal) Follow(q *router.Query, began time.Time, traceID string) func(
 		j.mu.Unlock()
 		e := history.Entry{
 			Kind: history.KindQuery, At: began, Caller: live.Caller, Outcome: outcome, Text: live.Text, TraceID: traceID,
-			Duration: milliseconds(time.Since(began)), Error: describe(err, j.contents),
+			Duration: milliseconds(time.Since(began)), Error: describe(err, j.contents, j.mask),
 		}
 		if r == nil {
 			log.Add(e, nil, len(e.Error)+len(e.Text))
 			return
 		}
-		detail, size := newDetail(text, r, j.contents)
+		detail, size := newDetail(text, r, j.contents, j.mask)
 		e.Duration = milliseconds(r.Timings.Total)
 		e.Uses = uses(detail.content.Steps)
 		e.Models = slices.Concat(tokens("planner", r.PlannerUsage), tokens("synthesizer", r.Answer.Usage))
@@ -106,7 +107,7 @@ func (j *Journal) progress(live *Live, fraction float64, message string) {
 	defer j.mu.Unlock()
 	live.Progress = fraction
 	if j.contents {
-		live.Message = redact.Text(texts.Line(message, 200))
+		live.Message = texts.Line(j.mask.Text(message), 200)
 	}
 }
 

@@ -115,6 +115,8 @@ func At[T any](path string, places []Place) ([]T, error) {
 
 // Writer appends lines to a file. It is safe for concurrent use.
 type Writer struct {
+	Clean func(line []byte) []byte // removes secrets; set before Write; nil = the lines have none
+
 	mu   sync.Mutex
 	file file
 	size int64
@@ -132,9 +134,10 @@ type file interface {
 // ErrExists means that Create refuses a file that already has results.
 var ErrExists = errors.New("already has results")
 
-// Create opens a new or empty file.
+// Create opens a new or empty file. It and Resume make files that only their owner can read; files that exist keep their
+// mode.
 func Create(path string) (*Writer, error) {
-	f, size, err := open(path, 0o644)
+	f, size, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +148,9 @@ func Create(path string) (*Writer, error) {
 	return &Writer{file: f}, nil
 }
 
-// Resume cuts off a torn last line and opens the file to append to. It creates a missing file with the mode.
-func Resume(path string, mode fs.FileMode) (*Writer, error) {
-	f, size, err := open(path, mode)
+// Resume cuts off a torn last line and opens the file to append to. It creates a missing file.
+func Resume(path string) (*Writer, error) {
+	f, size, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +169,8 @@ func Resume(path string, mode fs.FileMode) (*Writer, error) {
 var errLocked = errors.New("another batch is writing it")
 
 // open opens a file and locks it until it is closed, so that no other process writes it.
-func open(path string, mode fs.FileMode) (*os.File, int64, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
+func open(path string) (*os.File, int64, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		if failed, ok := errors.AsType[*fs.PathError](err); ok {
 			err = failed.Err
@@ -213,6 +216,9 @@ func (w *Writer) Write(line any) error {
 	text, err := json.Marshal(line, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return fmt.Errorf("encoding a line: %w", err)
+	}
+	if w.Clean != nil {
+		text = w.Clean(text)
 	}
 	text = append(text, '\n')
 	w.mu.Lock()

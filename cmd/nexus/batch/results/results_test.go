@@ -41,7 +41,7 @@ func TestResumeCutsTornLine(t *testing.T) {
 		if ids, isTorn := cases(t, path); len(ids) != want || isTorn != (torn != "") {
 			t.Errorf("%.20q: got %q, torn %t", torn, ids, isTorn)
 		}
-		w, err := results.Resume(path, 0o644)
+		w, err := results.Resume(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,14 +88,14 @@ func TestTwoWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = results.Resume(path, 0o644)
+	_, err = results.Resume(path)
 	if runtime.GOOS != "windows" && (err == nil || !strings.Contains(err.Error(), "another batch is writing it")) {
 		t.Errorf("a second writer: got %v, want it refused", err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := results.Resume(path, 0o644)
+	again, err := results.Resume(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func (a *asking) unapproved(why string) *plan.Error {
 		why = "this exact call was made before, and " + why
 	}
 	for _, d := range slices.Backward(a.decisions) {
-		if d.Rule != ruleWrite {
+		if d.Rule != trust.RuleWrite {
 			why = printable(d.Reason, maxShownName) + ", and " + why
 		}
 	}
@@ -297,8 +297,8 @@ func (c *decider) message(a asking) string {
 	message := ask
 	for _, d := range a.decisions {
 		switch d.Rule {
-		case ruleWrite:
-		case ruleFlow:
+		case trust.RuleWrite:
+		case trust.RuleFlow:
 			message += "\n" + c.s.router.describeFlow(a.from.Carries, a.tool.Server) + "."
 		default:
 			message += "\nReason: " + printable(d.Reason, maxShownName)

@@ -16,12 +16,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
-// Rules of decisions, see package trust.
-const (
-	ruleFlow  = "flow"
-	ruleWrite = "write"
-)
-
 // provenance tells what a call of a step is decided on.
 func (c *decider) provenance(source string, tool plan.Tool, carries []string) downstream.Provenance {
 	origin := &c.s.q.Origin
@@ -186,7 +180,7 @@ func (f *flow) ask(ask func(others []plan.Step) *plan.Error, id string) *plan.Er
 // flowOf returns the flow of calls that need consent for it alone; nil if they need it for other reasons, too, or if
 // nobody can be asked.
 func (c *decider) flowOf(a asking) *flow {
-	if c.s.q.Elicit == nil || a.twice || len(a.decisions) != 1 || a.decisions[0].Rule != ruleFlow {
+	if c.s.q.Elicit == nil || a.twice || len(a.decisions) != 1 || a.decisions[0].Rule != trust.RuleFlow {
 		return nil
 	}
 	bare := a.from

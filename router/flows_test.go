@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -315,6 +316,48 @@ func TestFlows_Prompt(t *testing.T) {
 		writes := strings.Contains(prompt, "Calls of these tools need the user's approval")
 		if private == approved || writes == approved {
 			t.Errorf("approved %v: got the prompt %s", approved, prompt)
+		}
+	}
+}
+
+// Rules of the policy decide on steps, too: before the calls of a step, for each of them, and instead of the built-in
+// rules.
+func TestFlows_Policy(t *testing.T) {
+	const flow = `{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","each":"$h.team","arguments":{"q":"$item.name"}}]}`
+	const both = `search.web_search{"q":"Bob"} search.web_search{"q":"Cy"}`
+	for _, row := range []struct {
+		name, when, then string
+		user             string
+		asks             int
+		sent, outcomes   string
+	}{
+		{"allows a flow", `server == "search" && "hr" in carries`, "allow", nobody, 0, both, ""},
+		{"denies", `"hr" in carries`, "deny", yes, 0, "", "forbidden"},
+		{"denies one call", `"hr" in carries && arguments.q == "Cy"`, "deny", yes, 1, `search.web_search{"q":"Bob"}`, "forbidden"},
+		{"asks", `tool == "web_search" && source == "given" && round == 1 && profile == "router" && reads`, "ask", yes, 1, both, ""},
+		{"asks in vain", `tool == "web_search"`, "ask", no, 1, "", "declined"},
+		{"asks nobody", `tool == "web_search"`, "ask", nobody, 0, "", "needs_approval"},
+	} {
+		policy, err := trust.Compile([]trust.Rule{{When: row.when, Then: trust.Action(row.then), Reason: "because of x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := newFlowKit(t, nil)
+		k.servers.SetPolicy(policy)
+		q, a := router.Query{Plan: json.RawMessage(flow)}, &asked{}
+		switch row.user {
+		case no:
+			a.err = router.ErrDeclined
+			fallthrough
+		case yes:
+			q.Elicit = a.elicit
+		}
+		r := k.query(q)
+		if got := k.sent(); got != row.sent || len(a.questions) != row.asks || !strings.Contains(brief(r), row.outcomes) {
+			t.Errorf("%s: got %q after the questions %q, want %q after %d; %s", row.name, got, a.questions, row.sent, row.asks, brief(r))
+		}
+		if row.then == "ask" && row.asks > 0 && !strings.Contains(a.questions[0], "\nReason: because of x\n") {
+			t.Errorf("%s: got the question %q, want the reason in it", row.name, a.questions[0])
 		}
 	}
 }

@@ -66,10 +66,11 @@ var tools = []string{
 type kit struct {
 	*router.Router
 	*router.Frontend
-	t     *testing.T
-	model *llmtest.Server // nil without plans
-	edge  *edge.Edge
-	logs  bytes.Buffer // to be read when nothing runs
+	t       *testing.T
+	servers *downstream.Manager
+	model   *llmtest.Server // nil without plans
+	edge    *edge.Edge
+	logs    bytes.Buffer // to be read when nothing runs
 
 	mu    sync.Mutex
 	calls []string // names and raw arguments, in the order of their ends
@@ -151,6 +152,7 @@ func newFrontendKit(
 	}
 	servers.Execution.ConfirmWrites = o.Execution.ConfirmWrites
 	o.Servers = downstream.New(servers)
+	k.servers = o.Servers
 	o.Planner, o.Synth = planner.New(planning), synth.New(composing)
 	var err error
 	if k.Router, err = router.New(o); err != nil {

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,6 +66,7 @@ type round struct {
 }
 
 func (r *Router) newState(q Query, given *plan.Plan, began time.Time) *queryState {
+	q.Origin.Profile = cmp.Or(q.Origin.Profile, "router") // of queries in this process
 	q.Origin.Visible = within(q.Origin.Visible, q.Servers...)
 	s := &queryState{
 		router: r, q: q, given: given, began: began, maxRounds: r.opts.MaxRounds, planned: atExecuting,

@@ -18,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 const (
@@ -208,7 +209,7 @@ func (c *catalogCache) conflicts() []catalog.Conflict {
 // its name. It is nil for other tools.
 func (c *catalogCache) Displaced(name, tool string) *link.Failure {
 	for _, conflict := range c.conflicts() {
-		if conflict.Tool == tool && slices.Contains(conflict.Servers[1:], name) {
+		if conflict.Tool == texts.VisibleName(tool) && slices.Contains(conflict.Servers[1:], name) {
 			return catalog.Quarantine(name, tool, "its name is also used by another server")
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/router/execution"
 )
@@ -304,7 +305,7 @@ func (c *decider) message(a asking) string {
 			message += "\nReason: " + printable(d.Reason, maxShownName)
 		}
 	}
-	message += fmt.Sprintf("\nServer: %s\nTool: %s", a.tool.Server, printable(a.tool.Tool, maxShownName))
+	message += fmt.Sprintf("\nServer: %s\nTool: %s", a.tool.Server, printable(texts.VisibleName(a.tool.Tool), maxShownName))
 	for i, arguments := range a.calls {
 		if i > 0 && len(message) > maxShownCalls {
 			message += fmt.Sprintf("\n… and %d calls that are not shown", len(a.calls)-i)

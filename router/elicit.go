@@ -187,7 +187,7 @@ func (s *queryState) ask(
 // formMessage explains why a form is shown.
 func formMessage(tool plan.Tool, step *plan.Step, missing []string) string {
 	text := fmt.Sprintf("To answer your question, %s of server %s needs %s.",
-		printable(tool.Tool, maxShownName), tool.Server, enumerate(missing))
+		printable(texts.VisibleName(tool.Tool), maxShownName), tool.Server, enumerate(missing))
 	if known := string(step.Arguments); known != "{}" {
 		text += " Known so far: " + printable(known, 500)
 	}

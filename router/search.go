@@ -121,8 +121,7 @@ func (f *Frontend) withExposed(ctx context.Context, x *edge.Exchange, raw []byte
 	list := jsonrpc.Elements(jsonrpc.Get(raw, "tools"))
 	for _, name := range names {
 		if t, unknown := catalog.Lookup(name, x.Visible); unknown == nil {
-			list = append(list, jsonrpc.Set(t.Raw, "name", []byte(jsonrpc.StringID(f.router.servers.ListedName(t.Server,
-				t.Tool.Tool)))))
+			list = append(list, t.Visible(f.router.servers.ListedName(t.Server, t.Tool.Tool)))
 		}
 	}
 	tools := []byte{'['}

@@ -34,7 +34,7 @@ func arrows() []arrow {
 		{"internal/sse", []string{"internal/lines"}},
 		{"downstream/admission", nil},
 		{"internal/breaker", nil},
-		{"downstream/catalog", []string{"downstream/link", "internal/jsonrpc", "internal/plan", "internal/reason"}},
+		{"downstream/catalog", []string{"downstream/link", "internal/jsonrpc", "internal/plan", "internal/reason", "internal/texts"}},
 		{"downstream/server", []string{"downstream/...", "!downstream", "internal/breaker", "internal/jsonrpc", "internal/pins", "internal/plan", "internal/protocol", "internal/reason", "internal/safe", "internal/redact", "internal/texts", "internal/tracing"}},
 		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},

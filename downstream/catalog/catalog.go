@@ -93,7 +93,7 @@ func Build(former *Catalog, o Options, sources []Source, missing []Missing) *Cat
 	for i, s := range sources {
 		c.indexes[s.Server] = i
 		for _, t := range s.List.all() {
-			c.owners[t.Tool.Tool] = append(c.owners[t.Tool.Tool], i)
+			c.owners[t.bare] = append(c.owners[t.bare], i)
 		}
 	}
 	for i, s := range sources {
@@ -119,14 +119,14 @@ func same(a, b Tool) bool { return &a.Raw[0] == &b.Raw[0] && a.Name == b.Name }
 // it copies none.
 func (c *Catalog) name(tools []Tool, i int) []Tool {
 	if !slices.ContainsFunc(tools, func(t Tool) bool {
-		return !c.keeps(i, t.Tool.Tool) || c.planName(i, t.Tool.Tool) != t.Name
+		return !c.keeps(i, t.bare) || c.planName(i, t.bare) != t.Name
 	}) {
 		return tools
 	}
 	named := make([]Tool, 0, len(tools))
 	for _, t := range tools {
-		if c.keeps(i, t.Tool.Tool) {
-			t.Name = c.planName(i, t.Tool.Tool)
+		if c.keeps(i, t.bare) {
+			t.Name = c.planName(i, t.bare)
 			named = append(named, t)
 		}
 	}
@@ -145,7 +145,7 @@ func (c *Catalog) planName(i int, name string) string {
 		c.options.Policy == ConflictLastWins && owners[len(owners)-1] == i
 	if owner, rest, ok := c.owner(name); ok {
 		o := c.indexes[owner]
-		bare = bare && o == i && (c.sources[o].List.Tool(rest) == nil || !c.keeps(o, rest))
+		bare = bare && o == i && (!c.sources[o].List.has(rest) || !c.keeps(o, rest))
 	}
 	if bare {
 		return name
@@ -177,7 +177,7 @@ func (c *Catalog) remember() {
 	}
 	for _, tools := range c.lost.byName {
 		for _, t := range tools {
-			own := t.Tool.Tool
+			own := t.bare
 			owner, _, belongs := c.owner(own)
 			if len(tools) > 1 || len(c.owners[own]) > 0 || belongs && owner != t.Server ||
 				c.listed.qualified(own, nil) != nil || c.lost.qualified(own, nil) != nil {
@@ -388,6 +388,10 @@ func (x *index) add(t *Tool, limit int) {
 	own := t.Tool.Tool
 	x.byOwner[owned{t.Server, own}] = t
 	x.byName[own] = append(x.byName[own], t)
+	if t.bare != own {
+		x.byOwner[owned{t.Server, t.bare}] = t
+		x.byName[t.bare] = append(x.byName[t.bare], t)
+	}
 	if alias := Alias(t.Server, own, limit); alias != t.Full() {
 		x.byAlias[alias] = t
 	}
@@ -396,7 +400,7 @@ func (x *index) add(t *Tool, limit int) {
 // qualified finds a visible tool by a name that contains its server; nil if there is none.
 func (x *index) qualified(name string, visible Visible) *Tool {
 	for server, own := range Splits(name) {
-		if t := x.byOwner[owned{server, own}]; t != nil && visible.sees(server, own) {
+		if t := x.byOwner[owned{server, own}]; t != nil && visible.sees(server, t.Tool.Tool) {
 			return t
 		}
 	}
@@ -406,7 +410,7 @@ func (x *index) qualified(name string, visible Visible) *Tool {
 // unqualified returns the visible tools with an own name, else the one with an alias.
 func (x *index) unqualified(name string, visible Visible) (found []*Tool) {
 	for _, t := range x.byName[name] {
-		if visible.sees(t.Server, name) {
+		if visible.sees(t.Server, t.Tool.Tool) {
 			found = append(found, t)
 		}
 	}

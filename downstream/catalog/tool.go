@@ -17,6 +17,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 const (
@@ -32,6 +33,8 @@ type Tool struct {
 
 	mirrored *mcp.Tool // arguments repeated in headers; nil if none
 	reads    bool      // Reads, which takes long to tell
+	bare     string    // its own name or, if that has hidden characters, one without
+	hidden   []string  // kinds of hidden characters in the definition
 }
 
 // ReadsOnly returns Reads of a listed tool at no cost.
@@ -64,10 +67,16 @@ func readTool(server string, raw json.RawMessage) (Tool, error) {
 	case len(def.OutputSchema) > 0 && def.OutputSchema[0] != '{':
 		def.OutputSchema = nil
 	}
-	return Tool{Raw: raw, mirrored: mirrored(def.InputSchema), Tool: plan.Tool{
-		Name: def.Name, Server: server, Tool: def.Name, Title: def.Title, Description: def.Description,
-		InputSchema: def.InputSchema, OutputSchema: def.OutputSchema, Annotations: def.Annotations,
-	}}, nil
+	return Tool{
+		Raw: raw, mirrored: mirrored(def.InputSchema), bare: def.Name,
+		hidden: hiddenKinds(def.Name, def.Title, def.Description),
+		Tool: plan.Tool{
+			Name: def.Name, Server: server, Tool: def.Name,
+			Title: texts.VisibleName(def.Title), Description: texts.Visible(def.Description),
+			InputSchema: visibleSchema(def.InputSchema), OutputSchema: visibleSchema(def.OutputSchema),
+			Annotations: def.Annotations,
+		},
+	}, nil
 }
 
 // List holds the tools that one server lists. It is immutable. A nil List is empty.
@@ -76,7 +85,8 @@ type List struct {
 	Tools       []Tool
 	Quarantined map[string]string // tool name to the fault of its definition; at most maxQuarantined
 
-	byName map[string]int // own name to index in Tools
+	byName map[string]int  // own name to index in Tools
+	bare   map[string]bool // names that stand for own names with hidden characters; nil = none
 }
 
 // Read returns the tools of the definitions that a server lists and keep admits. It quarantines those that refusal has
@@ -106,7 +116,7 @@ func Read(
 		}
 		why := ""
 		if err != nil {
-			report(name, err)
+			report(texts.VisibleName(name), err)
 			why = err.Error()
 		} else {
 			why = refusal(name)
@@ -125,6 +135,7 @@ func Read(
 		l.Tools = append(l.Tools, t)
 		l.Items = append(l.Items, item)
 	}
+	l.nameVisibly()
 	return l
 }
 

@@ -209,7 +209,8 @@ func (ls *Lists) read(ctx context.Context, l *List, method string) error {
 		return err
 	}
 	l.session = session
-	l.Instructions = texts.Cut(jsonrpc.Text(jsonrpc.Get(session.Initialized, "instructions")), maxInstructions)
+	l.Instructions = texts.Cut(texts.Visible(
+		jsonrpc.Text(jsonrpc.Get(session.Initialized, "instructions"))), maxInstructions)
 	l.subscription, l.capability = announcements(session, method), listMethods[method].capability
 	items, err := readPages(ctx, session, method)
 	switch {

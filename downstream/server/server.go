@@ -269,7 +269,13 @@ type Status struct {
 	TokenExpiresIn  *int        `json:"token_expires_in,omitempty"` // seconds, of a server with auth
 
 	Quarantined []Quarantined `json:"quarantined_tools,omitempty"` // at most 100
-	Changed     []string      `json:"changed,omitempty"`           // tools that are not as approved; at most 1000
+	Review
+}
+
+// Review is what people should look at in the definitions of a server's tools. Each list has at most 1000 entries.
+type Review struct {
+	Changed  []string          `json:"changed,omitempty"`  // tools that are not as approved
+	Findings []catalog.Finding `json:"findings,omitempty"` // hidden characters
 }
 
 // Quarantined is an unusable tool and the reason.
@@ -287,7 +293,7 @@ type Percentiles struct {
 // Quarantine adds a tool.
 func (st *Status) Quarantine(tool, why string) {
 	if len(st.Quarantined) < maxQuarantined {
-		st.Quarantined = append(st.Quarantined, Quarantined{tool, why})
+		st.Quarantined = append(st.Quarantined, Quarantined{texts.VisibleName(tool), why})
 	}
 }
 
@@ -311,9 +317,14 @@ func (s *Server) Status(see catalog.Visible) Status {
 				st.Quarantine(name, list.Quarantined[name])
 			}
 		}
+		for _, f := range list.Findings() {
+			if len(st.Findings) < maxReported && (see == nil || see(s.Config.Name, f.Own)) {
+				st.Findings = append(st.Findings, f)
+			}
+		}
 	}
 	for _, name := range s.Pins.store.Changed(s.Config.Name) {
-		if len(st.Changed) < maxChanged && s.Config.Tools.Allows(name) && (see == nil || see(s.Config.Name, name)) {
+		if len(st.Changed) < maxReported && s.Config.Tools.Allows(name) && (see == nil || see(s.Config.Name, name)) {
 			st.Changed = append(st.Changed, texts.VisibleName(name))
 		}
 	}
@@ -346,7 +357,7 @@ func (s *Server) Status(see catalog.Visible) Status {
 // Bounds of the tools in a Status.
 const (
 	maxQuarantined = 100
-	maxChanged     = 1000
+	maxReported    = 1000 // changed ones, findings
 )
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

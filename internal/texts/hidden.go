@@ -2,6 +2,7 @@ package texts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,37 +35,38 @@ func hidden(r rune) string {
 	return ""
 }
 
-// Visible returns a description without hidden characters. Line feeds and tabs stay.
-func Visible(text string) string { return visible(text, "\n\t") }
+// Visible returns a text such as a description without hidden characters. Line feeds and tabs stay.
+func Visible(text string) string {
+	return without(text, func(r rune) bool { return hidden(r) != "" && r != '\n' && r != '\t' })
+}
 
 // VisibleName returns a name without hidden characters.
-func VisibleName(name string) string { return visible(name, "") }
+func VisibleName(name string) string {
+	return without(name, func(r rune) bool { return hidden(r) != "" })
+}
 
-func visible(text, but string) string {
-	plain := true
-	for i := 0; i < len(text) && plain; i++ {
-		plain = text[i] >= ' ' && text[i] < 0x7f || strings.IndexByte(but, text[i]) >= 0
-	}
-	if plain {
+// VisibleValue returns a value without tag and bidirectional characters. Others may be a part of it: line ends, and
+// what some scripts and emoji are joined with.
+func VisibleValue(value string) string {
+	return without(value, func(r rune) bool { return hidden(r) == Tag || hidden(r) == Bidirectional })
+}
+
+func without(text string, unwanted func(r rune) bool) string {
+	if strings.IndexFunc(text, unwanted) < 0 {
 		return text
 	}
 	return strings.Map(func(r rune) rune {
-		if hidden(r) != "" && !strings.ContainsRune(but, r) {
+		if unwanted(r) {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, ""))
+	}, text)
 }
 
 // Hidden returns the kinds of hidden characters in a name, each once, in the order of their first character.
 func Hidden(name string) (kinds []string) {
 	for _, r := range name {
-		kind := hidden(r)
-		known := kind == ""
-		for _, k := range kinds {
-			known = known || k == kind
-		}
-		if !known {
+		if kind := hidden(r); kind != "" && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}

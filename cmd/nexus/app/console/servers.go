@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
@@ -176,12 +177,12 @@ func (c *Console) tool(w http.ResponseWriter, r *http.Request, v Viewer) {
 	query := r.URL.Query()
 	server, name := query.Get("server"), query.Get("tool")
 	all := catalog.Of(server)
-	i := slices.IndexFunc(all, func(t downstream.Tool) bool { return t.Tool.Tool == name })
-	if i < 0 || v.Visible != nil && !v.Visible(server, name) {
+	i := slices.IndexFunc(all, func(t downstream.Tool) bool { return t.Bare() == name })
+	if i < 0 || v.Visible != nil && !v.Visible(server, all[i].Tool.Tool) {
 		fail(w, http.StatusNotFound, "no tool has that name; its server may be down")
 		return
 	}
-	view := viewOf(&all[i], c.used(v)[idOf(server, name)])
+	view := viewOf(&all[i], c.used(v)[idOf(server, all[i].Tool.Tool)])
 	view.Schema, view.Output = all[i].InputSchema, all[i].OutputSchema
 	reply(w, view)
 }
@@ -189,7 +190,7 @@ func (c *Console) tool(w http.ResponseWriter, r *http.Request, v Viewer) {
 // viewOf describes a tool and its use, without its schemas.
 func viewOf(t *downstream.Tool, u history.Use) toolView {
 	view := toolView{
-		Name: t.Full(), Server: t.Server, Tool: t.Tool.Tool, Title: t.Title, Description: t.Description,
+		Name: catalog.FullName(t.Server, t.Bare()), Server: t.Server, Tool: t.Bare(), Title: t.Title, Description: t.Description,
 		Reads: t.Reads(), Destructive: t.Annotations.Destructive(), Calls: u.Calls, Failed: u.Failed,
 	}
 	if u.Calls > 0 {

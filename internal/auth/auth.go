@@ -216,10 +216,10 @@ func WrongKey() *Refusal {
 	return &Refusal{Status: http.StatusUnauthorized, Code: "invalid_token", Text: "the API key is not valid"}
 }
 
-// Authenticate returns the caller identified by the headers of a request to a path: by a key in "Authorization: Bearer" or
-// "X-API-Key", or by a token in "Authorization: Bearer". Other Authorization schemes are ignored; present is false if
-// no key or token is left. If there are several, all must be valid and belong to the same caller. ctx limits the wait
-// for the keys of the token's issuer.
+// Authenticate returns the caller identified by the headers of a request to a path: by a key in
+// "Authorization: Bearer" or "X-API-Key", or by a token in "Authorization: Bearer". Other Authorization schemes are
+// ignored; present is false if no key or token is left. If there are several, all must be valid and belong to the same
+// caller. ctx limits the wait for the keys of the token's issuer.
 func (k *Keys) Authenticate(
 	ctx context.Context, h http.Header, path string,
 ) (c Caller, present bool, refused *Refusal) {

@@ -102,8 +102,8 @@ func (t *tokens) identify(ctx context.Context, raw, path string) (Caller, *Refus
 		access: held.access.Load(), rights: held}, nil
 }
 
-// hold returns the rights of a token's holder, which last at least as long as the token. A token for one endpoint, where,
-// does not prolong what others have opened.
+// hold returns the rights of a token's holder, which last at least as long as the token. A token for one endpoint,
+// where, does not prolong what others have opened.
 func (t *tokens) hold(token bearer.Token, matching []int, where string) *rights {
 	key := token.Subject + "\x00" + fmt.Sprint(matching) + where
 	t.mu.Lock()

@@ -10,5 +10,5 @@ func OpenFiles() int {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most) != nil {
 		return plenty
 	}
-	return int(min(uint64(most.Cur), plenty))
+	return int(min(uint64(most.Cur), plenty)) //nolint:unconvert // it is signed on some systems
 }

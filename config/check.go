@@ -17,6 +17,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
@@ -196,6 +197,11 @@ func (c settingsCheck) settings(s *Settings) {
 		c.limits(path, p.Limits(), func(item string) { c.fail(item, "names no server: %s", c.got(item)) })
 	}
 	c.policy(s)
+	c.oneOf("audit.arguments", s.Audit.Arguments, audit.ArgumentsNone, audit.ArgumentsHash, audit.ArgumentsRedacted)
+	c.oneOf("audit.on_failure", s.Audit.OnFailure, audit.FailureContinue, audit.FailureRefuse)
+	if s.Audit.Path == "" && (c.given("audit.path") || c.given("audit.arguments") || c.given("audit.on_failure")) {
+		c.fail("audit.path", "is missing; want a file or stdout")
+	}
 	c.oneOf("log.level", s.Log.Level, "trace", "debug", "info", "warn", "error")
 	c.oneOf("log.format", s.Log.Format, "text", "json")
 }

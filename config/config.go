@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
+	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -60,6 +61,7 @@ type Settings struct {
 	Log            telemetry.LogConfig        `yaml:"log"`
 	Telemetry      telemetry.Config           `yaml:"telemetry"`
 	History        history.Config             `yaml:"history"`
+	Audit          audit.Config               `yaml:"audit"`
 	State          string                     `yaml:"state"`    // folder of state; empty = the user's state folder
 	Profiles       map[string]Profile         `yaml:"profiles"` // by name, at /profiles/NAME/mcp
 	Policy         []trust.Rule               `yaml:"policy"`   // in the order in which they are judged
@@ -147,5 +149,6 @@ func Default() Config {
 		Shutdown:      Shutdown{Grace: 30 * time.Second},
 		Log:           telemetry.DefaultLog(),
 		History:       history.Default(),
+		Audit:         audit.Default(),
 	}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
+	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
@@ -34,10 +35,15 @@ type Request struct {
 	Visible  Visible
 	Attempts *int // incremented per call made; may be nil
 	Hooks
+	handling
+}
 
-	pause  func() (resume func()) // pauses the time limit; set by limitTime
-	permit *admission.Permit      // of the server's queue; set by admit
-	server *server.Server         // handles the request; set by authorize and admit
+// handling is what the middleware notes about a request.
+type handling struct {
+	pause   func() (resume func()) // pauses the time limit; set by limitTime
+	permit  *admission.Permit      // of the server's queue; set by admit
+	server  *server.Server         // handles the request; set by authorize and admit
+	verdict *audit.Verdict         // the decision, for the audit log; nil = there is none
 }
 
 // Provenance tells what a call is decided on besides its server, tool and caller, see package trust. The zero value is

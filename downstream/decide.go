@@ -15,6 +15,7 @@ import (
 // an *UnknownError, a *ForbiddenError, a *Failure, or what Confirm returns.
 func (c *callChain) permit(ctx context.Context, r *Request) error {
 	d, err := c.decide(r)
+	r.decided(d)
 	switch {
 	case err != nil:
 		return err
@@ -27,6 +28,7 @@ func (c *callChain) permit(ctx context.Context, r *Request) error {
 		return err
 	}
 	r.Consent = "user"
+	r.decided(d)
 	r.Modern = false // the router relays what the server asks for, so that no later request of the client repeats the call
 	return nil
 }

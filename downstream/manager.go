@@ -37,6 +37,7 @@ type Manager struct {
 	http     *http1.Transport
 	servers  *servers
 	calls    *callChain
+	call     callFunc // calls with the audit log
 	sessions *Sessions
 }
 
@@ -54,6 +55,7 @@ func New(opts Options) *Manager {
 	m := &Manager{opts: opts, http: shared.Transport, servers: newServers(opts.Servers, shared)}
 	m.catalogCache = newCatalogCache(&m.opts, m.servers)
 	m.calls = newCallChain(&m.opts, m.servers, shared.Clients)
+	m.call = audited(&m.opts, m.calls.chain)
 	m.sessions = &Sessions{m.servers, shared.Clients, m.calls, m.opts.Logger}
 	return m
 }
@@ -64,7 +66,7 @@ func (m *Manager) Start() { m.servers.start() }
 // Call sends a request to a server and returns its raw response. The error is a *Failure, an *UnknownError, an
 // *InputError, or the cause of ctx.
 func (m *Manager) Call(ctx context.Context, r *Request) (link.Reply, error) {
-	return m.calls.chain(ctx, r)
+	return m.call(ctx, r)
 }
 
 // Decide returns the decision that Call makes on a request, without calling. The error is an *UnknownError for what the

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
+	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
@@ -101,12 +102,13 @@ type Options struct {
 	Events
 }
 
-// Access holds what some servers need to be reached, and the secrets among it.
+// Access holds what some servers need to be reached, the secrets among it, and where calls are recorded.
 type Access struct {
 	Embedded map[string]DialFunc // servers in this process, by name
 	Tokens   oauth.Store         // OAuth tokens
 	Pins     *pins.Store         // approved definitions of tools; nil = off
 	Mask     *redact.Masker      // removes the secrets from failures; nil knows none
+	Audit    *audit.Log          // records the calls; nil = no audit log
 }
 
 // Events are callbacks for events outside of calls. Each may be nil.

@@ -49,6 +49,7 @@ func arrows() []arrow {
 		{"internal/plan/expression", nil},
 		{"internal/texts", nil},
 		{"internal/trust", []string{"internal/lru", "internal/plan/expression"}},
+		{"internal/audit", []string{"internal/atomicfile"}},
 		{"internal/auth", []string{"internal/bearer", "internal/lru", "internal/redact"}},
 		{"internal/bearer", []string{"internal/lru"}},
 		{"internal/limit", nil},

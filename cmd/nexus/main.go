@@ -18,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/internal/audit"
 )
 
 // Exit codes.
@@ -45,6 +46,7 @@ type cli struct {
 	Call    callCmd    `cmd:"" help:"Call one tool."`
 	Health  healthCmd  `cmd:"" help:"Show the health of the servers and models."`
 	Batch   batchCmd   `cmd:"" help:"Ask the questions in a file, check the answers, report and compare."`
+	Audit   auditCmd   `cmd:"" help:"Check the audit log."`
 	Auth    authCmd    `cmd:"" help:"Log in to servers that want OAuth tokens."`
 	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
 	Keys    keysCmd    `cmd:"" help:"Make API keys."`
@@ -112,13 +114,15 @@ func report(stderr io.Writer, err error) int {
 	var conflict *catalog.Conflict
 	var mistakes *cases.Error
 	var unreadable *results.Error
+	var unusable *audit.UnusableError
 	code := exitFailed
 	switch {
 	case err == nil:
 		return exitFine
 	case errors.As(err, &exit):
 		code = exit.code
-	case errors.As(err, &wrong), errors.As(err, &conflict), errors.As(err, &mistakes), errors.As(err, &unreadable):
+	case errors.As(err, &wrong), errors.As(err, &conflict), errors.As(err, &mistakes), errors.As(err, &unreadable),
+		errors.As(err, &unusable):
 		code = exitUsage
 	}
 	text := err.Error()

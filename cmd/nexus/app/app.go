@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -73,10 +75,11 @@ type App struct {
 	guards
 }
 
-// guards decide who may call, how often, and which tools.
+// guards decide who may call, how often, and which tools, and record it.
 type guards struct {
 	keys   *auth.Keys
 	rate   *limit.Rate
+	audit  *audit.Log             // nil = none
 	scopes map[string]*auth.Scope // of the profiles, by name
 	pins   *pins.Store
 }
@@ -112,6 +115,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.telemetry, err = telemetry.Setup(ctx, cfg.Telemetry, opts.Version, a.log, a.opts.Mask); err != nil {
 		return nil, err
 	}
+	a.audit = audit.New(cfg.Audit, a.opts.Mask.Text, a.log)
 	a.meter = newMeter(a.telemetry.Registry(), cfg.Prices)
 	folder, _ := cfg.StateFolder() // keepState logs what is lost without one
 	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
@@ -136,7 +140,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
 		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder),
-			Pins: a.pins, Mask: a.opts.Mask},
+			Pins: a.pins, Mask: a.opts.Mask, Audit: a.audit},
 		Events: downstream.Events{
 			OnNotification: a.proxy.Deliver, OnRequest: a.proxy.Ask,
 			OnQuarantine: a.proxy.ToolsChanged,
@@ -274,7 +278,11 @@ func (a *App) Listen(ctx context.Context) error {
 		}
 		return fmt.Errorf("cannot listen on %s: %w; choose another address with --listen, NEXUS_LISTEN or listen in the settings", cfg.Listen, err)
 	}
-	if err := a.Connect(ctx); err != nil {
+	err = a.audit.Open(os.Stdout)
+	if err == nil {
+		err = a.Connect(ctx)
+	}
+	if err != nil {
 		listener.Close()
 		return err
 	}
@@ -333,6 +341,9 @@ const (
 func (a *App) ServeStdio(ctx context.Context, profile string, in io.Reader, out io.Writer) error {
 	handler, err := a.profile(profile)
 	if err != nil {
+		return err
+	}
+	if err := a.audit.Open(nil); err != nil {
 		return err
 	}
 	if err := a.Connect(ctx); err != nil {
@@ -394,7 +405,7 @@ func (a *App) stop(ctx context.Context) error {
 	a.models.close()
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	return errors.Join(err, a.telemetry.Shutdown(flush), a.page.history.Close(flush))
+	return errors.Join(err, a.telemetry.Shutdown(flush), a.page.history.Close(flush), a.audit.Close(flush))
 }
 
 // leastStop is the time for the servers to close when the calls have used up the grace period.

@@ -245,6 +245,9 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	}
 	total("nexus_dropped_spans_total", "Spans that were not exported, because the collector was slow or did not take them.",
 		a.telemetry.DroppedSpans(), "", "")
+	if a.audit != nil {
+		total("nexus_audit_lost_lines_total", "Lines of the audit log that could not be written.", a.audit.Lost(), "", "")
+	}
 	refusals["rate_limited"] = a.rate.Refused()
 	for cause, n := range refusals {
 		total("nexus_refused_requests_total", "Requests of clients that were refused.", n, "cause", cause)

@@ -1,0 +1,166 @@
+package downstream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/audit"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
+)
+
+// audited records each call with its decision and its outcome; what the router does by itself has no line. If the log cannot take its line, the call may be refused.
+func audited(opts *Options, next callFunc) callFunc {
+	if opts.Audit == nil {
+		return next
+	}
+	return func(ctx context.Context, r *Request) (reply link.Reply, err error) {
+		if r.Method == "tools/list" { // of the router itself; lists of clients are answered elsewhere
+			return next(ctx, r)
+		}
+		place, err := opts.Audit.Begin(recordedArguments(r))
+		if err != nil {
+			return link.Reply{}, &link.Failure{Server: r.Server, Reason: reason.Unavailable, Refused: true,
+				Message: "the call was not made: " + err.Error()}
+		}
+		own := *r
+		own.verdict = new(audit.Verdict)
+		var sent atomic.Bool
+		own.Sent = func() {
+			sent.Store(true)
+			if r.Sent != nil {
+				r.Sent()
+			}
+		}
+		began := time.Now()
+		panicked := true
+		defer func() {
+			outcome, why := audit.OutcomeUnknown, reason.Internal
+			if !panicked {
+				outcome, why = recordedOutcome(reply, err, sent.Load())
+			}
+			place.End(record(ctx, &own, time.Since(began), outcome, why))
+		}()
+		reply, err = next(ctx, &own)
+		panicked = false
+		return reply, err
+	}
+}
+
+// Refused records in the audit log a request that was refused before Call for a reason of package reason.
+func (m *Manager) Refused(ctx context.Context, r *Request, why string) {
+	if m.opts.Audit == nil {
+		return
+	}
+	d, _ := m.Decide(r) // of what is unknown, the zero value
+	place, full := m.opts.Audit.Begin(recordedArguments(r))
+	if full != nil {
+		return // the log has warned
+	}
+	own := *r
+	own.verdict = new(audit.Verdict)
+	outcome := outcomeOf(why, false)
+	switch {
+	case d.Action != trust.Allow:
+	case why == reason.Declined || why == reason.NeedsApproval:
+		d = trust.Decision{Action: trust.Ask} // such as a write that was made before
+	case outcome == audit.OutcomeDenied:
+		d = trust.Decision{Action: trust.Deny}
+	}
+	own.decided(d)
+	place.End(record(ctx, &own, 0, outcome, why))
+}
+
+// decided notes the decision on a request, and the consent to it, for the audit log.
+func (r *Request) decided(d trust.Decision) {
+	if r.verdict == nil {
+		return
+	}
+	r.verdict.Decision, r.verdict.Rule = string(cmp.Or(d.Action, trust.Deny)), d.Rule
+	if r.verdict.Consent = r.Consent; d.Action == trust.Ask {
+		r.verdict.Consent = cmp.Or(r.Consent, "none")
+	}
+}
+
+// record describes a call for the audit log.
+func record(ctx context.Context, r *Request, took time.Duration, outcome, why string) audit.Record {
+	e := audit.Record{
+		Subject: audit.Subject{
+			Caller: cmp.Or(callerName(r.Caller), "local"), Profile: r.Profile, Surface: cmp.Or(r.Surface, "command"),
+			Server: r.Server, Method: r.Method, Tool: recordedItem(r), Source: cmp.Or(r.Source, trust.SourceClient),
+		},
+		Verdict: *r.verdict, Outcome: outcome, Reason: why,
+		Duration: float64(took.Microseconds()) / 1e3,
+	}
+	if e.Decision == string(trust.Deny) && outcome == audit.OutcomeError {
+		e.Outcome = audit.OutcomeDenied // such as a tool that waits for approval
+	}
+	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
+		e.TraceID = span.TraceID().String()
+	}
+	return e
+}
+
+// recordedItem returns the tool, prompt or resource of a request.
+func recordedItem(r *Request) string {
+	switch {
+	case r.calledTool() != "":
+		return r.calledTool()
+	case strings.HasPrefix(r.Method, "prompts/"):
+		return jsonrpc.Text(jsonrpc.Get(r.Params, "name"))
+	case strings.HasPrefix(r.Method, "resources/"):
+		return jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))
+	}
+	return ""
+}
+
+// recordedArguments returns the arguments of a call of a tool or prompt, and the params of other requests without their
+// _meta.
+func recordedArguments(r *Request) []byte {
+	if r.calledTool() != "" || r.Method == "prompts/get" {
+		return jsonrpc.Get(r.Params, "arguments")
+	}
+	return jsonrpc.Remove(r.Params, "_meta")
+}
+
+// recordedOutcome returns how a call ended and why.
+func recordedOutcome(reply link.Reply, err error, sent bool) (outcome, why string) {
+	why = errorType(reply, err)
+	if errors.As(err, new(*UnknownError)) {
+		why = reason.UnknownTool
+	}
+	outcome = outcomeOf(why, sent)
+	if why == "" && NeedsInput(reply) {
+		why = inputRequired // the client's next request continues the call
+	}
+	return outcome, why
+}
+
+// outcomeOf returns the outcome of a call that ended for a reason. sent means that the server has the request.
+func outcomeOf(why string, sent bool) string {
+	switch why {
+	case "":
+		return audit.OutcomeOK
+	case reason.Declined:
+		return audit.OutcomeDeclined
+	case reason.Forbidden, reason.NeedsApproval, reason.UnknownTool:
+		return audit.OutcomeDenied
+	case reason.Cancelled:
+		return audit.OutcomeCancelled
+	case reason.OutcomeUnknown:
+		return audit.OutcomeUnknown
+	case reason.Timeout:
+		if sent {
+			return audit.OutcomeUnknown
+		}
+	}
+	return audit.OutcomeError
+}

@@ -32,14 +32,14 @@ func (c *toolsApproveCmd) Run(w *world) error {
 	if u, err := user.Current(); err == nil {
 		by = u.Username
 	}
-	approved, err := store.Approve(c.Server, c.Tool, by)
+	approved, err := store.Approve(c.Server, pins.Selection{Tool: c.Tool}, by)
 	for began := time.Now(); err == nil && len(approved) == 0 && time.Since(began) < writeWait; {
 		select {
 		case <-w.ctx.Done():
 			return w.ctx.Err()
 		case <-time.After(lookAgain):
 		}
-		approved, err = store.Approve(c.Server, c.Tool, by)
+		approved, err = store.Approve(c.Server, pins.Selection{Tool: c.Tool}, by)
 	}
 	switch {
 	case err != nil:

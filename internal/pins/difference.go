@@ -13,8 +13,8 @@ import (
 
 // Field is a part of a definition that has changed, word by word.
 type Field struct {
-	Name  string // of the part, such as description
-	Words []Word
+	Name  string `json:"name"` // of the part, such as description
+	Words []Word `json:"words"`
 }
 
 // Word is a piece of text: common to both versions, or of one alone.

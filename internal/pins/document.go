@@ -225,17 +225,23 @@ type Version struct {
 	At         time.Time       // when it was approved, or first seen
 }
 
-// changes returns the changed tools, in order, or only those with a name. A name without its hidden characters counts
-// if no tool has it as it is. k may be nil.
-func (k *pinned) changes(only string) []Change {
+// Selection selects changed tools; the zero value selects all.
+type Selection struct {
+	Tool   string // with this name. One without its hidden characters counts if no tool has it as it is.
+	SHA256 string // with this latest definition
+}
+
+// changes returns the changed tools that are selected, in order; k may be nil.
+func (k *pinned) changes(which Selection) []Change {
 	if k == nil {
 		return nil
 	}
 	var out []Change
-	exact := k.Tools[only] != nil
+	exact := k.Tools[which.Tool] != nil
 	for _, tool := range k.changed() {
-		if only == "" || only == tool || !exact && only == texts.VisibleName(tool) {
-			p := k.Tools[tool]
+		p := k.Tools[tool]
+		named := which.Tool == "" || which.Tool == tool || !exact && which.Tool == texts.VisibleName(tool)
+		if named && (which.SHA256 == "" || which.SHA256 == p.Latest.SHA256) {
 			out = append(out, Change{Tool: tool, Approved: p.Approved.version(), Latest: p.Latest.version()})
 		}
 	}

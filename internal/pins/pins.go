@@ -300,22 +300,22 @@ func (s *Store) Changes(server string) ([]Change, error) {
 	err := s.file.locked(s.ctx, func() error {
 		doc, err := s.read(nil)
 		if err == nil {
-			changes = doc.Servers[server].changes("")
+			changes = doc.Servers[server].changes(Selection{})
 		}
 		return err
 	})
 	return changes, err
 }
 
-// Approve approves a changed tool of a server, or all of them if tool is empty, as they were seen last. It returns what
-// it approved. The error means that the approval ends with the process, or that nothing was approved.
-func (s *Store) Approve(server, tool, by string) ([]Change, error) {
+// Approve approves changed tools of a server as they were seen last. It returns what it approved. The error means that
+// the approval ends with the process, or that nothing was approved.
+func (s *Store) Approve(server string, which Selection, by string) ([]Change, error) {
 	s.merging.Lock()
 	defer s.merging.Unlock()
 	var approved []Change
 	err := s.merge(func(doc *document) {
 		known := doc.Servers[server]
-		approved = known.changes(tool)
+		approved = known.changes(which)
 		now := time.Now().UTC().Truncate(time.Second)
 		for _, c := range approved {
 			p := known.Tools[c.Tool]
@@ -323,6 +323,10 @@ func (s *Store) Approve(server, tool, by string) ([]Change, error) {
 			p.Approved.By, p.Approved.At = by, now
 		}
 	})
+	for _, c := range approved {
+		s.opts.Logger.Info("tool approved", "server", server, "tool", texts.VisibleName(c.Tool), "by", by,
+			"sha256", c.Latest.SHA256)
+	}
 	return approved, err
 }
 

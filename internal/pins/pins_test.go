@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 
 func TestCheck_AddedTool(t *testing.T) {
 	s, l := open(t, t.TempDir(), pins.Enforce, nil)
-	if got, err := s.Approve("hr", "", "ann"); got != nil || err != nil || s.Changed("hr") != nil || s.Known("hr") {
+	if got, err := s.Approve("hr", pins.Selection{}, "ann"); got != nil || err != nil || s.Changed("hr") != nil || s.Known("hr") {
 		t.Errorf("an unknown server: got %v, %v approved, want it unknown after that", got, err)
 	}
 	a, b := tool("a", object), tool("b", object)
@@ -136,7 +136,7 @@ func TestApprove_OtherProcess(t *testing.T) {
 	waitFor(t, "the change in the file", func() bool { return strings.Contains(content(t, folder), "gives a salary") })
 
 	command, _ := open(t, folder, pins.Enforce, nil)
-	changes, err := command.Approve("hr", "x", "ann")
+	changes, err := command.Approve("hr", pins.Selection{Tool: "x"}, "ann")
 	if err != nil || len(changes) != 1 || changes[0].Tool != "x" || changes[0].Approved.By != pins.FirstSight {
 		t.Fatalf("got %+v, %v, want x as it was approved at first sight", changes, err)
 	}
@@ -218,7 +218,7 @@ func TestOpen_Damaged(t *testing.T) {
 		if again.Refusal("hr", "x") == "" || again.Refusal("other", "x") == "" {
 			t.Errorf("%s: got tools that may be used after a restart, want none", damaged)
 		}
-		if _, err := again.Approve("hr", "", "ann"); err != nil || again.Refusal("hr", "x") != "" {
+		if _, err := again.Approve("hr", pins.Selection{}, "ann"); err != nil || again.Refusal("hr", "x") != "" {
 			t.Errorf("%s: approving: got %v, refusal %q", damaged, err, again.Refusal("hr", "x"))
 		}
 	}
@@ -248,7 +248,7 @@ func TestCheck_NotKept(t *testing.T) {
 	if !strings.Contains(l.String(), "will not survive a restart") || s.Refusal("hr", "x") == "" {
 		t.Errorf("got refusal %q, log %s", s.Refusal("hr", "x"), l)
 	}
-	if _, err := s.Approve("hr", "x", "ann"); err == nil || s.Refusal("hr", "x") != "" {
+	if _, err := s.Approve("hr", pins.Selection{Tool: "x"}, "ann"); err == nil || s.Refusal("hr", "x") != "" {
 		t.Errorf("got %v, refusal %q, want an error and the approval", err, s.Refusal("hr", "x"))
 	}
 }

@@ -22,7 +22,8 @@ type page struct {
 
 func newConsole(a *App, o *operators) *console.Console {
 	return console.New(console.Options{
-		Router: a.router, Servers: a.servers, Edge: a.edge, Journal: &a.page.journal, Config: a.opts.Config.Settings,
+		Router: a.router, Servers: a.servers, Edge: a.edge, Journal: &a.page.journal,
+		Pins: a.pins, Config: a.opts.Config.Settings,
 		Viewer: o.viewer, MCP: o.withPassword(a.edge.Streamable(a.frontend, nil)), Switch: a.switchServer,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 )
 
@@ -101,7 +102,7 @@ func TestPins_Enforce(t *testing.T) {
 	defer command.Close()
 	began := time.Now()
 	for approved := 0; approved == 0; time.Sleep(10 * time.Millisecond) { // until the router has written the change
-		all, err := command.Approve("peer", "lookup", "ann")
+		all, err := command.Approve("peer", pins.Selection{Tool: "lookup"}, "ann")
 		if approved = len(all); err != nil || time.Since(began) > 2*time.Second {
 			t.Fatalf("approving: got %v, %v, want lookup", all, err)
 		}
@@ -151,5 +152,60 @@ func TestPins_Warn(t *testing.T) {
 		if !strings.Contains(health, `"changed":["lookup"]`) {
 			t.Errorf("%s: health_check: got %s, want the tool", path, health)
 		}
+	}
+}
+
+// The page shows what has changed, and a key that may use everything approves what it has seen.
+func TestPins_Page(t *testing.T) {
+	r, p := withPeer(t, nil, func(o *app.Options) {
+		o.Config.Tools.Pin = pins.Enforce
+		o.Config.Auth.APIKeys = keys("all", "few")
+		o.Config.Auth.APIKeys[1].Tools = auth.Filter{Allow: []string{"peer__echo"}}
+	}, textTool("lookup", kind, "fine"), echoTool("echo"))
+	list := func(key string) string {
+		_, body := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, bearer(key))
+		return body
+	}
+	change := func(word string) (sha string) {
+		t.Helper()
+		p.setTools(textTool("lookup", `"description":"Gives the `+word+` of an employee.",`+object, "fine"), echoTool("echo"))
+		list("all")
+		var got struct {
+			Changes []struct{ Tool, SHA256 string }
+		}
+		if r.get("servers/peer/changes", bearer("all"), &got); len(got.Changes) != 1 || got.Changes[0].Tool != "lookup" {
+			t.Fatalf("got %+v, want the changed tool", got)
+		}
+		return got.Changes[0].SHA256
+	}
+	list("all")
+	first := change("salary")
+	_, body := r.raw("GET", "/ui/api/servers/peer/changes", "", bearer("all"))
+	const words = `"approved_by":"first sight"`
+	const field = `"fields":[{"name":"description","words":[{"text":"Gives the "},{"change":"removed","text":"name"},{"change":"added","text":"salary"},{"text":" of an employee."}]}]`
+	if !strings.Contains(body, words) || !strings.Contains(body, field) || !strings.Contains(body, `"can_approve":true`) {
+		t.Errorf("got %s, want %s and %s", body, words, field)
+	}
+	if _, got := r.raw("GET", "/ui/api/servers/peer/changes", "", bearer("few")); !strings.Contains(got, `"changes":[]`) || !strings.Contains(got, `"can_approve":false`) {
+		t.Errorf("a limited key: got %s, want no changes", got)
+	}
+	second := change("address")
+	for _, row := range []struct {
+		name, server, body, key string
+		status                  int
+	}{
+		{"a limited key", "peer", `{"sha256":"` + second + `"}`, "few", 403},
+		{"no such server", "nobody", `{"sha256":"` + second + `"}`, "all", 404},
+		{"no definition", "peer", `{}`, "all", 400},
+		{"another definition", "peer", `{"sha256":"` + first + `"}`, "all", 409},
+		{"the definition that is shown", "peer", `{"sha256":"` + second + `"}`, "all", 200},
+	} {
+		resp, text := r.raw("POST", "/ui/api/servers/"+row.server+"/approve", row.body, bearer(row.key))
+		if approved := strings.Contains(list("all"), "peer__lookup"); resp.StatusCode != row.status || approved != (row.status == 200) {
+			t.Errorf("%s: got %d %s, listed: %v, want %d", row.name, resp.StatusCode, text, approved, row.status)
+		}
+	}
+	if line := r.logs.want(t, "tool approved"); line["by"] != "all" || line["tool"] != "lookup" {
+		t.Errorf("log: got %v, want who approved what", line)
 	}
 }

@@ -2,8 +2,9 @@
 //
 // [New] makes the handler of /ui/. A [Journal] writes the history that the page shows. Requests have already passed
 // the authentication of the ops paths. A viewer sees the servers and tools that its key allows, and its own queries,
-// calls and sessions; an operator sees those of all callers. A key without limits may switch servers. The page sends
-// questions and calls tools as an MCP client of /ui/mcp, which is /mcp behind the authentication of browsers.
+// calls and sessions; an operator sees those of all callers. A key without limits may switch servers and approve tools.
+// The page sends questions and calls tools as an MCP client of /ui/mcp, which is /mcp behind the authentication of
+// browsers.
 //
 // Handlers are safe for concurrent use. Requests and event streams are bounded in total and per caller. A client that
 // does not read is disconnected. Close ends the streams.
@@ -22,6 +23,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
@@ -42,12 +44,13 @@ type Viewer struct {
 // sees reports whether the viewer may see the queries, calls and sessions of a caller.
 func (v Viewer) sees(caller string) bool { return v.Operator || caller == v.Caller.ID }
 
-// Options of a Console. All are required.
+// Options of a Console. All but Pins are required.
 type Options struct {
 	Router  *router.Router
 	Servers *downstream.Manager
 	Edge    *edge.Edge
 	Journal *Journal
+	Pins    *pins.Store // nil = off
 	Config  config.Settings
 	Viewer  func(r *http.Request) Viewer
 	MCP     http.Handler // /ui/mcp
@@ -77,15 +80,17 @@ func New(o Options) *Console {
 	}
 	c.page = http.FileServerFS(page)
 	for path, h := range map[string]func(w http.ResponseWriter, r *http.Request, v Viewer){
-		"GET /ui/api/now":             c.now,
-		"GET /ui/api/servers":         c.servers,
-		"POST /ui/api/servers/{name}": c.switchServer,
-		"GET /ui/api/tools":           c.tools,
-		"GET /ui/api/tool":            c.tool,
-		"GET /ui/api/queries":         c.queries,
-		"GET /ui/api/queries/{id}":    c.query,
-		"GET /ui/api/sessions":        c.sessions,
-		"GET /ui/api/models":          c.models,
+		"GET /ui/api/now":                     c.now,
+		"GET /ui/api/servers":                 c.servers,
+		"POST /ui/api/servers/{name}":         c.switchServer,
+		"GET /ui/api/servers/{name}/changes":  c.changes,
+		"POST /ui/api/servers/{name}/approve": c.approve,
+		"GET /ui/api/tools":                   c.tools,
+		"GET /ui/api/tool":                    c.tool,
+		"GET /ui/api/queries":                 c.queries,
+		"GET /ui/api/queries/{id}":            c.query,
+		"GET /ui/api/sessions":                c.sessions,
+		"GET /ui/api/models":                  c.models,
 	} {
 		c.mux.Handle(path, own(func(w http.ResponseWriter, r *http.Request) {
 			v := o.Viewer(r)

@@ -33,6 +33,8 @@ function problem(s) {
   const broken = s.breaker !== "closed";
   if (s.status !== "disabled" && broken) parts.push(s.breaker === "open" ? "calls are held back (breaker open)" : "calls kept failing, the next one is a trial (breaker half-open)");
   if (s.last_error && (s.status !== "connected" || broken) && s.status !== "disabled") parts.push(`${s.last_error.reason}: ${s.last_error.message}`);
+  if (s.changed) parts.push(`${count(s.changed.length, "tool")} changed since approved`);
+  if (s.findings) parts.push("hidden characters in definitions");
   if (s.quarantined_tools) parts.push(`${count(s.quarantined_tools.length, "tool")} quarantined`);
   return parts.join("; ");
 }
@@ -52,6 +54,20 @@ function toggle(s, may, done) {
   } }, on ? "Disable" : "Enable");
 }
 
+// change shows what has changed at a tool, word by word, and the button that approves it.
+function change(server, c, may, done) {
+  const approve = async () => {
+    try {
+      const answer = await post(`servers/${encodeURIComponent(server)}/approve`, { sha256: c.sha256 });
+      if (answer.warning) await sure("Approved until the router stops", answer.warning, "OK");
+    } catch (error) { await sure("Not done", error.message, "OK"); }
+    await done();
+  };
+  return h("div", { class: "change" }, h("div", { class: "head" }, h("h3", { class: "clamp" }, c.tool), may && h("button", { type: "button", class: "small", id: `approve-${c.sha256}`, "aria-label": `Approve ${c.tool}`, onclick: approve }, "Approve")),
+    h("p", { class: "muted" }, c.approved_by ? ["Approved by ", c.approved_by, ", ", when(c.approved_at), "; changed "] : "Added ", when(c.seen)),
+    c.fields?.length ? c.fields.map((f) => h("p", {}, h("strong", {}, f.name), ": ", f.words.map((w) => w.change ? h(w.change === "added" ? "ins" : "del", {}, w.text) : w.text))) : h("p", {}, "The definitions are not kept. SHA-256: ", h("code", {}, c.sha256)));
+}
+
 // sure asks in a dialog.
 export function sure(title, text, yes) {
   return new Promise((resolve) => {
@@ -69,7 +85,7 @@ export async function server({ main, path }) {
   const load = async () => {
     const all = await get("servers"), s = all.servers.find((x) => x.name === name);
     if (!s) throw new Error(`There is no server ${name} that your key may see.`);
-    const at = encodeURIComponent(name);
+    const at = encodeURIComponent(name), changed = s.changed && await get(`servers/${at}/changes`);
     renew(main,
       h("p", { class: "crumbs" }, h("a", { href: "#/servers" }, "Servers")),
       h("div", { class: "head" }, h("h1", {}, name), badge(s.status), toggle(s, all.can_switch, load)),
@@ -81,6 +97,8 @@ export async function server({ main, path }) {
         ["Calls in the history", h("a", { href: `#/queries?server=${at}` }, count(s.calls, "call"))],
         ["Failed", s.failed ? h("a", { href: `#/queries?failed=1&server=${at}` }, count(s.failed, "call")) : "none"],
         ["Last error", s.last_error && `${s.last_error.reason}: ${s.last_error.message}`, true]),
+      changed && changed.changes.length ? h("section", {}, h("h2", {}, "Changed tools"), changed.changes.map((c) => change(name, c, changed.can_approve, load))) : "",
+      s.findings ? h("section", {}, h("h2", {}, "Hidden characters"), table("Hidden characters", ["Tool", "Kind"], s.findings.map((f) => [f.tool, words(f.kind)]))) : "",
       s.quarantined_tools ? h("section", {}, h("h2", {}, "Quarantined tools"), table("Quarantined tools", ["Tool", "Reason"], s.quarantined_tools.map((q) => [q.tool || "without a name", q.reason]))) : "",
       h("section", {}, h("h2", {}, "Changes of state"), s.transitions?.length ? table("Changes of state", ["When", "State"], s.transitions.toReversed().map((t) => [when(t.at), badge(t.state, words(t.state))])) :
         h("p", { class: "muted" }, "None since the server was configured.")));

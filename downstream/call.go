@@ -49,6 +49,7 @@ type handling struct {
 // Provenance tells what a call is decided on besides its server, tool and caller, see package trust. The zero value is
 // that of a request that a client makes itself.
 type Provenance struct {
+	Rights       Rights   // of a caller with Visible, for what is no tool; nil = none
 	Surface      string   // path that the client is connected to, or stdio; empty in a command
 	Step         bool     // a step of a plan: the execution limits apply
 	Profile      string   // router, proxy, server:NAME or the name of a profile
@@ -118,6 +119,9 @@ func (c *callChain) authorize(next callFunc) callFunc {
 		own := *r // later middleware may change this copy
 		if err := c.permit(ctx, &own); err != nil {
 			return link.Reply{}, err
+		}
+		if r.Visible != nil && r.Rights != nil && r.Notify != nil {
+			own.Notify = func(m jsonrpc.Message) bool { return !Hears(r.Rights, r.Server, m) || r.Notify(m) }
 		}
 		reply, err := next(ctx, &own)
 		if own.Method == "tools/list" && err == nil {

@@ -53,7 +53,7 @@ func (c *callChain) decide(r *Request) (trust.Decision, error) {
 	case d.Rule != trust.RuleTools && d.Rule != trust.RuleAccess:
 		return d, nil
 	case call.Tool == "":
-		return d, &UnknownError{"server", r.Server}
+		return d, cmp.Or(r.forbidden(), error(&UnknownError{"server", r.Server}))
 	}
 	return d, &UnknownError{"tool", catalog.FullName(r.Server, call.Tool)}
 }
@@ -68,7 +68,7 @@ func (c *callChain) callOf(r *Request, policy *trust.Policy) *trust.Call {
 		Private: s.Config.Private(),
 		Limits: trust.Limits{
 			Excluded: tool != "" && !s.Config.Tools.Allows(tool),
-			Hidden:   r.Visible != nil && !r.Visible(r.Server, tool),
+			Hidden:   r.Visible != nil && (!r.Visible(r.Server, tool) || r.forbidden() != nil),
 		},
 	}
 	if tool != "" {

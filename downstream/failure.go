@@ -11,11 +11,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
-// UnknownError names a server, tool or other item that does not exist or is hidden from the caller.
+// UnknownError names a server, tool, method or other item that does not exist or is hidden from the caller.
 type UnknownError struct{ What, Name string }
 
+const unknownMethod = "method"
+
 // Error implements error.
-func (e *UnknownError) Error() string { return "Unknown " + e.What + ": " + e.Name }
+func (e *UnknownError) Error() string {
+	if e.What == unknownMethod {
+		return "Method not found: " + e.Name
+	}
+	return "Unknown " + e.What + ": " + e.Name
+}
 
 // ForbiddenError is the error of a call that was not made because of a decision: it is denied, or it needs consent and
 // nobody could be asked or the user refused.
@@ -86,7 +93,11 @@ func Failed(err error, modern bool) *jsonrpc.Error {
 		e.Message = input.Error()
 		return e
 	case errors.As(err, &unknown):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: unknown.Error()}
+		code := jsonrpc.CodeInvalidParams
+		if unknown.What == unknownMethod {
+			code = jsonrpc.CodeMethodNotFound
+		}
+		return &jsonrpc.Error{Code: code, Message: unknown.Error()}
 	case errors.As(err, &failure):
 		e := &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: failure.Error()}
 		if modern {

@@ -82,7 +82,7 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 	params := catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta"))
 	reply, err := f.router.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call", Params: params,
-		Provenance: downstream.Provenance{Profile: profileOf(x), Surface: x.Surface},
+		Provenance: downstream.Provenance{Rights: &x.Caller, Profile: profileOf(x), Surface: x.Surface},
 		Visible:    x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
 		Hooks: downstream.Hooks{
 			Confirm: Confirm(x, server, tool, params),

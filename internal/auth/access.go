@@ -2,21 +2,18 @@ package auth
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 )
 
-// Kind is a kind of things that servers have and patterns name.
-type Kind int
-
-// The kinds. Resource templates are resources.
+// Kinds of things that servers have and patterns name. Resource templates are resources.
 const (
-	Tools Kind = iota
-	Resources
-	Prompts
-	kinds
+	Tools     = "tools"
+	Resources = "resources"
+	Prompts   = "prompts"
 )
 
 // access is what a caller may use: the union of its grants. It is immutable.
@@ -28,9 +25,9 @@ type access struct {
 // grant allows a part of the servers and of what they have. Where there are patterns for tools, resources and prompts
 // need patterns of their own.
 type grant struct {
-	servers []string        // empty = all
-	allow   [kinds][]string // slashes are masked
-	deny    []string        // of tools
+	servers []string            // empty = all
+	allow   map[string][]string // by kind; slashes are masked
+	deny    []string            // of tools
 }
 
 func newAccess(l Limits) (*access, error) {
@@ -39,23 +36,30 @@ func newAccess(l Limits) (*access, error) {
 }
 
 func newGrant(l Limits) (grant, error) {
-	g := grant{servers: slices.Clone(l.Servers)}
-	for _, list := range []struct {
-		what string
-		from []string
-		to   *[]string
-	}{
-		{"tool", l.Tools.Allow, &g.allow[Tools]}, {"tool", l.Tools.Deny, &g.deny},
-		{"resource", l.Resources.Allow, &g.allow[Resources]}, {"prompt", l.Prompts.Allow, &g.allow[Prompts]},
-	} {
-		for _, pattern := range list.from {
+	masked := func(kind string, patterns []string) (out []string, err error) {
+		for _, pattern := range patterns {
 			if _, err := path.Match(pattern, ""); err != nil {
-				return grant{}, fmt.Errorf("the %s pattern %q is malformed", list.what, pattern)
+				return nil, fmt.Errorf("the %s pattern %q is malformed", kind, pattern)
 			}
-			*list.to = append(*list.to, mask(pattern))
+			out = append(out, mask(pattern))
+		}
+		return out, nil
+	}
+	g := grant{servers: slices.Clone(l.Servers), allow: map[string][]string{}}
+	for kind, patterns := range map[string][]string{
+		Tools: l.Tools.Allow, Resources: l.Resources.Allow, Prompts: l.Prompts.Allow,
+	} {
+		allow, err := masked(kind, patterns)
+		if err != nil {
+			return grant{}, err
+		}
+		if allow != nil {
+			g.allow[kind] = allow
 		}
 	}
-	return g, nil
+	var err error
+	g.deny, err = masked(Tools, l.Tools.Deny)
+	return g, err
 }
 
 func (a *access) any(allows func(grant) bool) bool { return slices.ContainsFunc(a.grants, allows) }
@@ -68,7 +72,7 @@ func (a *access) limits() bool {
 	return !a.any(func(g grant) bool { return len(g.servers) == 0 && !g.limits() })
 }
 
-func (a *access) mayName(kind Kind, server, name string) bool {
+func (a *access) mayName(kind, server, name string) bool {
 	full := mask(server + "__" + name)
 	unsafe := kind == Resources && climbs(name)
 	return a.any(func(g grant) bool {
@@ -76,7 +80,7 @@ func (a *access) mayName(kind Kind, server, name string) bool {
 	})
 }
 
-func (a *access) maySeeAny(kind Kind, server string) bool {
+func (a *access) maySeeAny(kind, server string) bool {
 	return a.any(func(g grant) bool { return g.has(server) && g.maySeeAny(kind, server+"__") })
 }
 
@@ -86,25 +90,23 @@ func (a *access) mayAll(server string) bool {
 
 func (g grant) equal(b grant) bool {
 	return slices.Equal(g.servers, b.servers) && slices.Equal(g.deny, b.deny) &&
-		slices.EqualFunc(g.allow[:], b.allow[:], slices.Equal[[]string])
+		maps.EqualFunc(g.allow, b.allow, slices.Equal[[]string])
 }
 
 // limits reports whether the grant has any patterns.
-func (g grant) limits() bool {
-	return len(g.deny) > 0 || slices.ContainsFunc(g.allow[:], func(allow []string) bool { return len(allow) > 0 })
-}
+func (g grant) limits() bool { return len(g.deny)+len(g.allow) > 0 }
 
 // open reports whether the grant has no allow list for a kind and none is needed.
-func (g grant) open(kind Kind) bool {
+func (g grant) open(kind string) bool {
 	return len(g.allow[kind]) == 0 && (kind == Tools || len(g.allow[Tools])+len(g.deny) == 0)
 }
 
 // mayName reports whether the patterns allow what has a masked full name.
-func (g grant) mayName(kind Kind, full string) bool {
+func (g grant) mayName(kind, full string) bool {
 	return (g.open(kind) || matchesAny(g.allow[kind], full)) && !(kind == Tools && matchesAny(g.deny, full))
 }
 
-func (g grant) maySeeAny(kind Kind, prefix string) bool {
+func (g grant) maySeeAny(kind, prefix string) bool {
 	could := func(pattern string) bool { return couldMatch(pattern, prefix) }
 	return (g.open(kind) || slices.ContainsFunc(g.allow[kind], could)) &&
 		!(kind == Tools && slices.ContainsFunc(g.deny, func(pattern string) bool { return matchesAll(pattern, prefix) }))

@@ -93,7 +93,7 @@ func (c Caller) MayRead(server, uri string) bool { return c.mayName(Resources, s
 // MayPrompt reports whether the caller may get and complete the prompt of the server.
 func (c Caller) MayPrompt(server, prompt string) bool { return c.mayName(Prompts, server, prompt) }
 
-func (c Caller) mayName(kind Kind, server, name string) bool {
+func (c Caller) mayName(kind, server, name string) bool {
 	return c.may(func(a *access) bool { return a.mayName(kind, server, name) })
 }
 
@@ -104,7 +104,7 @@ func (c Caller) MaySee(server string) bool {
 
 // MaySeeAny reports whether the server could have something of a kind that the caller may see: the server is among the
 // caller's servers, a name could be allowed, and no pattern denies all of them.
-func (c Caller) MaySeeAny(kind Kind, server string) bool {
+func (c Caller) MaySeeAny(kind, server string) bool {
 	return c.may(func(a *access) bool { return a.maySeeAny(kind, server) })
 }
 

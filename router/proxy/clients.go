@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
@@ -38,6 +40,13 @@ type client struct {
 func (c *client) concerns(server string) bool {
 	caller, _ := c.user().Now()
 	return (c.surface.only == "" || c.surface.only == server) && caller.MaySee(server)
+}
+
+// hears reports whether a notification of a server is for the client: it is on the client's surface, and what it says
+// is currently visible to its caller.
+func (c *client) hears(server string, m jsonrpc.Message) bool {
+	caller, _ := c.user().Now()
+	return (c.surface.only == "" || c.surface.only == server) && downstream.Hears(caller, server, m)
 }
 
 // user returns the caller that owns the session.

@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -16,10 +18,6 @@ import (
 
 // forward relays a request to a server and the response back. tool is the tool's own name for tools/call, else empty.
 func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool string, params []byte) {
-	if tool == "" && x.Visible != nil && !x.Visible(server, "") {
-		s.p.opts.Fail(x, &downstream.UnknownError{What: "server", Name: server})
-		return
-	}
 	s.p.inOrder(ctx, x.Session, x.Order, server)
 	reply, err := s.p.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params, Provenance: provenance(s, x),
@@ -45,7 +43,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	})
 	switch {
 	case err != nil:
-		s.p.opts.Fail(x, err)
+		s.p.opts.Fail(x, asNamed(x, err))
 	case reply.Err != nil:
 		x.FailRaw(reply.Err)
 	case reply.Modern && downstream.NeedsInput(reply):
@@ -61,6 +59,25 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		}
 		x.ReplyWithNames(result, reply.Names)
 	}
+}
+
+// asNamed returns an error about a forbidden resource, prompt or reference with the name that the client has sent.
+func asNamed(x *edge.Exchange, err error) error {
+	unknown, ok := errors.AsType[*downstream.UnknownError](err)
+	if !ok {
+		return err
+	}
+	own := *unknown
+	switch params := x.Message.Params; unknown.What {
+	case "resource":
+		own.Name = jsonrpc.Text(jsonrpc.Get(params, "uri"))
+	case "prompt":
+		own.Name = jsonrpc.Text(jsonrpc.Get(params, "name"))
+	case "reference":
+		ref := jsonrpc.Get(params, "ref")
+		own.Name = cmp.Or(jsonrpc.Text(jsonrpc.Get(ref, "name")), jsonrpc.Text(jsonrpc.Get(ref, "uri")))
+	}
+	return &own
 }
 
 // clientOf identifies the source of a request: the client session, or the request itself without a session. Clients
@@ -256,8 +273,7 @@ func (s finder) alias(
 		}
 		item, ok, failed := s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
 			own := jsonrpc.Text(jsonrpc.Get(item, "name"))
-			return own != "" && s.names().name(server, own) == alias &&
-				(method != "tools/list" || x.Visible == nil || x.Visible(server, own))
+			return own != "" && s.names().name(server, own) == alias && permits(x, method)(server, own)
 		})
 		switch {
 		case ok:

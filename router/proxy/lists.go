@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,10 +32,14 @@ type part struct {
 // lister serves the lists of a surface.
 type lister struct{ *Surface }
 
-// gather returns the list of every server that the caller may see. Valid held lists are used; the other servers are
-// asked in parallel. Failed servers are left out. It fails if all fail.
+// gather returns the list of every server of which the caller may see an item. Valid held lists are used; the other
+// servers are asked in parallel. Failed servers are left out. It fails if all fail.
 func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
 	servers, sessions := s.reach(x), s.p.servers.Sessions()
+	if x.Visible != nil {
+		kind, _, _ := strings.Cut(method, "/")
+		servers = slices.DeleteFunc(slices.Clone(servers), func(name string) bool { return !x.Caller.MaySeeAny(kind, name) })
+	}
 	parts := make([]part, len(servers))
 	var asked []string
 	var indexes []int // of the servers that are asked
@@ -61,7 +66,7 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 // serve answers a list request with all pages of all servers as one page.
 func (s lister) serve(ctx context.Context, x *edge.Exchange) {
 	method := x.Message.Method
-	if s.only != "" && (method != "tools/list" || x.Visible == nil && s.wholeTools()) {
+	if s.only != "" && mayAll(x, s.only) && (method != "tools/list" || s.wholeTools()) {
 		s.forward(ctx, x, s.only, "", x.Message.Params) // the server's pages pass through
 		return
 	}
@@ -76,11 +81,11 @@ func (s lister) serve(ctx context.Context, x *edge.Exchange) {
 	}
 	of := mergedKey{surface: s.Surface, names: s.names(), method: method, modern: x.Version.AtLeast(protocol.V20260728)}
 	whole := x.Visible == nil
-	if method == "tools/list" {
-		parts = permitted(parts, x.Visible)
-		if s.searches() && count(parts) > s.p.opts.Config.SearchAbove {
-			parts, whole = s.narrowed(x, parts), false
-		}
+	if !whole {
+		parts = permitted(parts, method, permits(x, method))
+	}
+	if method == "tools/list" && s.searches() && count(parts) > s.p.opts.Config.SearchAbove {
+		parts, whole = s.narrowed(x, parts), false
 	}
 	if whole {
 		x.Reply(s.p.merged.get(of, parts))
@@ -102,16 +107,26 @@ func count(parts []part) (n int) {
 	return n
 }
 
-// permitted returns the tools that a caller may see.
-func permitted(parts []part, visible downstream.Visible) []part {
-	if visible == nil {
-		return parts
+// permits returns a function that reports whether the caller may see an item of a list by its own name or URI.
+func permits(x *edge.Exchange, method string) func(server, name string) bool {
+	switch {
+	case x.Visible == nil:
+		return func(string, string) bool { return true }
+	case method == "tools/list":
+		return x.Caller.MayUse
+	case method == "prompts/list":
+		return x.Caller.MayPrompt
 	}
+	return x.Caller.MayRead
+}
+
+// permitted returns the items of a list that a caller may see.
+func permitted(parts []part, method string, may func(server, name string) bool) []part {
 	out := make([]part, len(parts))
 	for i, p := range parts {
 		out[i].server = p.server
 		for _, item := range p.items {
-			if visible(p.server, jsonrpc.Text(jsonrpc.Get(item, "name"))) {
+			if may(p.server, jsonrpc.Text(jsonrpc.Get(item, nameMember(method)))) {
 				out[i].items = append(out[i].items, item)
 			}
 		}
@@ -140,7 +155,7 @@ func (s lister) narrowed(x *edge.Exchange, parts []part) []part {
 	if !x.Version.AtLeast(protocol.V20260728) {
 		exposed = s.p.parts.Search.Exposed(x)
 	}
-	return permitted(parts, func(server, tool string) bool {
+	return permitted(parts, "tools/list", func(server, tool string) bool {
 		return slices.Contains(exposed, catalog.FullName(server, tool))
 	})
 }

@@ -133,16 +133,24 @@ func (n *naming) rewriteURIs(server, method string, result []byte, names jsonrpc
 	return jsonrpc.Splice(result, edits...)
 }
 
-// rewriteItem returns a list item with the surface's form of its name or URI.
-func (n *naming) rewriteItem(server, method string, item []byte) []byte {
-	key, write := "name", n.name
+// nameMember returns the member that names an item of a list.
+func nameMember(method string) string {
 	switch method {
 	case "resources/list":
-		key, write = "uri", n.uri
+		return "uri"
 	case "resources/templates/list":
-		key, write = "uriTemplate", n.uri
+		return "uriTemplate"
 	}
-	raw := jsonrpc.Get(item, key)
+	return "name"
+}
+
+// rewriteItem returns a list item with the surface's form of its name or URI.
+func (n *naming) rewriteItem(server, method string, item []byte) []byte {
+	write := n.uri
+	if nameMember(method) == "name" {
+		write = n.name
+	}
+	raw := jsonrpc.Get(item, nameMember(method))
 	if !n.prefixed || len(raw) == 0 || raw[0] != '"' {
 		return item
 	}

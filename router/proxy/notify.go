@@ -23,6 +23,13 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 		s.p.log.Warn("dropped a request without an id", "method", method)
 		return
 	}
+	if !slices.Contains(notifications[:], method) {
+		servers = slices.DeleteFunc(slices.Clone(servers), func(name string) bool { return !mayAll(x, name) })
+		if len(servers) == 0 && x.Visible != nil {
+			s.p.log.Warn("dropped a notification that the caller may not send", "method", method, "caller", x.Caller.Name)
+			return
+		}
+	}
 	if method == "notifications/progress" {
 		request, ok := s.p.requests.find(x.Session, params)
 		if !ok {
@@ -62,11 +69,16 @@ func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	}
 }
 
-// isRequest reports whether the protocol defines a method as a request. Without an id, such a message could bypass
-// names, allow-lists and limits at a lenient server.
+// notifications are those of clients that the protocol defines. Others may mean anything to a server.
+var notifications = [...]string{
+	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
+}
+
+// isRequest reports whether the protocol defines a method, in any case, as a request. Without an id, such a message
+// could bypass names, allow-lists and limits at a lenient server.
 func isRequest(method string) bool {
 	family, _, _ := strings.Cut(method, "/")
-	switch family {
+	switch strings.ToLower(family) {
 	case "initialize", "ping", "server", "tools", "prompts", "resources", "completion", "logging", "tasks",
 		"subscriptions", "sampling", "elicitation", "roots":
 		return true
@@ -111,7 +123,7 @@ func (p *Proxy) Deliver(n downstream.Notification) {
 	}
 	renamed := map[*naming][]byte{}
 	for _, c := range to {
-		if c.session == n.DeliveredTo || !c.concerns(n.Server) || n.Caller != "" && n.Caller != c.user().ID {
+		if c.session == n.DeliveredTo || !c.hears(n.Server, n.Message) || n.Caller != "" && n.Caller != c.user().ID {
 			continue
 		}
 		names := c.surface.names()

@@ -151,6 +151,10 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 	case protocol.MethodListen:
 		listening{s}.serve(ctx, x)
 	default:
+		if protocol.Imitates(method) { // a lenient server could take it for that method
+			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method})
+			return
+		}
 		if strings.HasPrefix(method, "tasks/") && !s.ownTasks(x) {
 			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method +
 				"; tasks need a server with session: per_client, its own path, and a caller without lists of tools"})
@@ -170,7 +174,9 @@ func provenance(s *Surface, x *edge.Exchange) downstream.Provenance {
 	if s.only != "" {
 		profile = "server:" + s.only
 	}
-	return downstream.Provenance{Profile: cmp.Or(x.Caller.ScopeName(), profile), Surface: x.Surface}
+	return downstream.Provenance{
+		Rights: &x.Caller, Profile: cmp.Or(x.Caller.ScopeName(), profile), Surface: x.Surface,
+	}
 }
 
 // reach returns the servers of the surface that the caller may see.
@@ -195,10 +201,13 @@ func (s *Surface) reach(x *edge.Exchange) []string {
 	return out
 }
 
+// mayAll reports whether the caller may use everything of a server.
+func mayAll(x *edge.Exchange, server string) bool { return x.Visible == nil || x.Caller.MayAll(server) }
+
 // ownTasks reports whether a client may use the tasks of the server. On a shared session it could read and cancel the
 // tasks of other clients, and a task does not name its tool.
 func (s *Surface) ownTasks(x *edge.Exchange) bool {
-	return s.only != "" && x.Session != "" && x.Visible == nil && !s.p.servers.Sessions().Filters(s.only) &&
+	return s.only != "" && mayAll(x, s.only) && x.Session != "" && !s.p.servers.Sessions().Filters(s.only) &&
 		s.p.servers.Sessions().Own(s.only, x.Session)
 }
 

@@ -171,6 +171,9 @@ func (s serverCheck) shape() {
 	if c.Data != "" {
 		s.oneOf(s.path+".data", c.Data, server.DataPrivate, server.DataPublic)
 	}
+	for i, request := range c.Requests {
+		s.oneOf(at(s.path+".requests", i), request, server.RequestElicitation, server.RequestSampling, server.RequestRoots)
+	}
 	s.patterns(s.path+".tools.allow", c.Tools.Allow)
 	s.patterns(s.path+".tools.deny", c.Tools.Deny)
 	if c.URL != "" && (len(c.Args) > 0 || len(c.Env) > 0 || c.Cwd != "") {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -223,13 +224,27 @@ func reasonOf(err error) string {
 // send makes one attempt.
 func (c *callChain) send(ctx context.Context, r *Request) (link.Reply, error) {
 	call := &link.Call{
-		Method: r.Method, Params: r.Params, Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
+		Method: r.Method, Params: r.announced(), Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
 		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Header: r.server.Config.Forwarded(r.Header),
 		HandlerData: &server.CallHooks{
 			Client: r.Client, Ask: r.Ask, Notify: r.Notify, Pause: r.pause, Permit: r.permit, Ctx: ctx,
 		},
 	}
 	return r.connection().Call(ctx, call, r.Tool)
+}
+
+// announced returns the params without capabilities of a client of 2026-07-28 that the server may not use.
+func (r *Request) announced() []byte {
+	if r.server.Config.Requests == nil {
+		return r.Params
+	}
+	meta := jsonrpc.Get(r.Params, "_meta")
+	capabilities := jsonrpc.Get(meta, mcp.MetaKeyClientCapabilities)
+	if capabilities == nil {
+		return r.Params
+	}
+	meta = jsonrpc.Set(meta, mcp.MetaKeyClientCapabilities, r.server.Config.Announced(capabilities))
+	return jsonrpc.Set(r.Params, "_meta", meta)
 }
 
 // trace starts a span for each attempt. Only steps of a plan send their trace context to the server: requests

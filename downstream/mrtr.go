@@ -3,9 +3,11 @@ package downstream
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
@@ -32,6 +34,7 @@ func NeedsInput(r link.Reply) bool {
 // usual. Clients that handle such results receive them unchanged.
 func (c *callChain) bridge(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		next := asking(next)
 		reply, err := next(ctx, r)
 		if err != nil || reply.Err != nil || r.Modern && reply.Modern {
 			return reply, err
@@ -52,6 +55,34 @@ func (c *callChain) bridge(next callFunc) callFunc {
 		}
 		if err != nil {
 			return link.Reply{}, err
+		}
+		return reply, nil
+	}
+}
+
+// Attributed returns a reply in which the requests to the client name their server, see [server.ServerRequest]. The error
+// is a *Failure.
+func Attributed(name string, reply link.Reply) (link.Reply, error) {
+	own, err := server.AttributedReply(name, reply)
+	if err != nil {
+		return link.Reply{}, &link.Failure{Server: name, Reason: reason.Protocol,
+			Message: "its request to the user is invalid: " + err.Error(), MaybeDelivered: true}
+	}
+	return own, nil
+}
+
+// asking refuses replies that ask for what the server may not ask.
+func asking(next callFunc) callFunc {
+	return func(ctx context.Context, r *Request) (link.Reply, error) {
+		reply, err := next(ctx, r)
+		if r.server.Config.Requests == nil || err != nil {
+			return reply, err
+		}
+		for _, method := range server.Asked(reply) {
+			if !r.server.Config.MayAsk(method) {
+				return link.Reply{}, &InputError{Server: r.Server, Method: texts.Line(method, 100),
+					Why: "the configuration does not let the server ask for it"}
+			}
 		}
 		return reply, nil
 	}
@@ -165,7 +196,7 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 	if in.Ask == nil {
 		return nil, refused
 	}
-	request := ServerRequest{Method: method, Params: params, Input: true, Notify: in.connection().Notify}
+	request := ServerRequest{Server: in.Server, Method: method, Params: params, Input: true, Notify: in.connection().Notify}
 	result, rpcErr := in.Ask(ctx, request)
 	switch {
 	case ctx.Err() != nil:
@@ -179,7 +210,8 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 		return result, nil
 	case rpcErr != nil:
 		refused.Why = "the client refused: " + texts.Line(jsonrpc.Text(jsonrpc.Get(rpcErr, "message")), 300)
-		refused.Declined = string(jsonrpc.Get(rpcErr, "code")) != fmt.Sprint(jsonrpc.CodeMethodNotFound)
+		code, _ := strconv.Atoi(string(jsonrpc.Get(rpcErr, "code")))
+		refused.Declined = code != jsonrpc.CodeMethodNotFound && code != jsonrpc.CodeInvalidParams
 	}
 	return nil, refused
 }

@@ -170,13 +170,17 @@ func clientOf(x *edge.Exchange) string {
 	return x.Caller.ScopedID()
 }
 
-// asker relays requests of servers to the client.
+// asker relays requests of servers to the client, in the servers' names.
 func asker(x *edge.Exchange) downstream.Asker {
 	return func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
 		if q.Input && !x.Client.Supports(q.Method) {
 			return nil, nil
 		}
-		return edge.Answered(x.Request(ctx, q.Method, q.Params))
+		own, refused := q.Attributed()
+		if refused != nil {
+			return nil, refused.Encode()
+		}
+		return edge.Answered(x.Request(ctx, own.Method, own.Params))
 	}
 }
 

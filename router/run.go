@@ -91,6 +91,9 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 			Progress: x.RelayProgress(),
 		},
 	})
+	if err == nil {
+		reply, err = downstream.Attributed(server, reply)
+	}
 	switch {
 	case err != nil:
 		ReplyRPCError(x, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
@@ -46,6 +47,7 @@ type Config struct {
 	Tools            ToolFilter               `yaml:"tools"`
 	Session          string                   `yaml:"session"`           // "", shared or per_client
 	TrustAnnotations *bool                    `yaml:"trust_annotations"` // nil = true
+	Requests         []string                 `yaml:"requests"`          // what it may ask of clients; nil = everything
 	Auth             *oauth.Config            `yaml:"auth"`              // nil = no OAuth tokens
 	Data             string                   `yaml:"data"`              // "", private or public
 }
@@ -115,6 +117,38 @@ func (c Config) PerClient() bool {
 // TrustsAnnotations reports whether retries may rely on the server's tool annotations.
 func (c Config) TrustsAnnotations() bool {
 	return c.TrustAnnotations == nil || *c.TrustAnnotations
+}
+
+// Requests of servers to clients, as values of Config.Requests.
+const (
+	RequestElicitation = "elicitation"
+	RequestSampling    = "sampling"
+	RequestRoots       = "roots"
+)
+
+// MayAsk reports whether the server may send a request to clients.
+func (c Config) MayAsk(method string) bool {
+	kind, _, _ := strings.Cut(method, "/")
+	return c.Requests == nil || method == "ping" || slices.Contains(c.Requests, kind)
+}
+
+// Announced returns the raw capabilities of a client without those to answer what the server may not ask.
+func (c Config) Announced(capabilities []byte) []byte {
+	if c.Requests == nil {
+		return capabilities
+	}
+	for _, kind := range [...]string{RequestElicitation, RequestSampling, RequestRoots} {
+		if slices.Contains(c.Requests, kind) {
+			continue
+		}
+		capabilities = jsonrpc.Remove(capabilities, kind)
+		tasks := jsonrpc.Get(capabilities, "tasks")
+		if requests := jsonrpc.Get(tasks, "requests"); requests != nil {
+			requests = jsonrpc.Remove(requests, kind)
+			capabilities = jsonrpc.Set(capabilities, "tasks", jsonrpc.Set(tasks, "requests", requests))
+		}
+	}
+	return capabilities
 }
 
 // ToolFilter selects tools by shell patterns (path.Match) over their own names. An empty Allow allows all.

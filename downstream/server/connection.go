@@ -275,6 +275,9 @@ func (c *Connection) dial(ctx context.Context, number int64) (*link.Session, err
 			"clientInfo":   map[string]string{"name": "agenticnexus-router", "version": s.opts.Version},
 		})
 	}
+	if capabilities := jsonrpc.Get(params, "capabilities"); capabilities != nil {
+		params = jsonrpc.Set(params, "capabilities", cfg.Announced(capabilities))
+	}
 	return link.Connect(ctx, link.Options{
 		Server: cfg.Name, Target: target, Initialize: params, Handler: handler{c, number},
 		MaxMessage: s.opts.MaxMessage, HTTP: transport, Logger: s.opts.Logger, Mask: s.opts.Mask, ClientDriven: !initialized,

@@ -31,6 +31,7 @@ type Notification struct {
 
 // ServerRequest is a request from a server.
 type ServerRequest struct {
+	Server string
 	Method string
 	Params []byte // raw
 	Input  bool   // from an input_required result: only a client with the capability may be asked
@@ -98,7 +99,7 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 	defer h.conn.server.RecoverPanic("asking a client", func(f *link.Failure) {
 		result, err = nil, (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: f.Message}).Encode()
 	})
-	q := ServerRequest{Method: message.Method, Params: message.Params, Notify: h.conn.Notify}
+	q := ServerRequest{Server: h.conn.server.Config.Name, Method: message.Method, Params: message.Params, Notify: h.conn.Notify}
 	var calls []*CallHooks
 	for _, call := range from {
 		if hooks, ok := call.HandlerData.(*CallHooks); ok && hooks.Ask != nil {
@@ -107,6 +108,11 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 	}
 	if message.Method == "ping" {
 		return pong(ctx, q, calls)
+	}
+	if !h.conn.server.Config.MayAsk(message.Method) {
+		e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+			Message: "The configuration does not let this server ask a client: " + message.Method}
+		return nil, e.Encode()
 	}
 	if len(calls) > 0 {
 		asking, end := untilAllEnd(ctx, calls)

@@ -35,12 +35,15 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 				if q.Input && !x.Client.Supports(q.Method) {
 					return nil, nil
 				}
-				return s.p.relay(ctx, x.Session, server, q, func(params []byte) (jsonrpc.Message, error) {
+				return s.p.relay(ctx, s, x.Session, q, func(params []byte) (jsonrpc.Message, error) {
 					return x.Request(ctx, q.Method, params)
 				})
 			},
 		},
 	})
+	if err == nil && attributes(s) {
+		reply, err = downstream.Attributed(server, reply)
+	}
 	switch {
 	case err != nil:
 		s.p.opts.Fail(x, asNamed(x, err))

@@ -274,8 +274,8 @@ func TestInputOfHandshakeClients(t *testing.T) {
 					}
 				}
 				asked := c.questions()[before:]
-				if len(asked) != 2 || asked[0].Method != "elicitation/create" || string(asked[0].Params) != `{"message":"Who?","requestedSchema":{"type":"object","x":1.50}}` || asked[1].Method != "roots/list" {
-					t.Errorf("%s: got the questions %v, want both as the server wrote them", method, asked)
+				if len(asked) != 2 || asked[0].Method != "elicitation/create" || string(asked[0].Params) != `{"message":"Server s asks: Who?","requestedSchema":{"type":"object","x":1.50}}` || asked[1].Method != "roots/list" {
+					t.Errorf("%s: got the questions %v, want both as the server wrote them, in its name", method, asked)
 				}
 				if got := len(s.got(method)); got != 2 {
 					t.Errorf("%s: got %d requests at the server, want 2", method, got)
@@ -344,7 +344,7 @@ func TestInputOfModernClients(t *testing.T) {
 			meta := strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":`+caps, 1)
 			params := fmt.Sprintf(`%q:%q,%s`, named[0], named[1], meta)
 			a := w.modernWith(http.Header{}, proxyPath, method, "{"+params+"}", named[1])
-			want := `{"resultType":"input_required","inputRequests":` + twoQuestions + `,"requestState":` + state + `,"content":[]}`
+			want := `{"resultType":"input_required","inputRequests":` + inItsName("s", twoQuestions) + `,"requestState":` + state + `,"content":[]}`
 			if a.result != want {
 				t.Errorf("%s: got %s %s %s, want %s", method, a.result, a.err, a.refused, want)
 			}

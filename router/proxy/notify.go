@@ -136,19 +136,34 @@ func (p *Proxy) Deliver(n downstream.Notification) {
 
 // Ask relays a server's request that belongs to no call to the client that owns the session.
 func (p *Proxy) Ask(ctx context.Context, server, client string, q downstream.ServerRequest) (result, rpcErr []byte) {
-	return p.relay(ctx, client, server, q, func(params []byte) (jsonrpc.Message, error) {
+	var surface *Surface
+	if c := p.client(client); c != nil {
+		surface = c.surface
+	}
+	return p.relay(ctx, surface, client, q, func(params []byte) (jsonrpc.Message, error) {
 		return p.parts.Clients.Request(ctx, client, q.Method, params)
 	})
 }
 
-// relay sends a server's request to a client. It returns the response after the server has received the client's
-// earlier notifications.
-func (p *Proxy) relay(ctx context.Context, session, server string, q downstream.ServerRequest,
+// attributes reports whether requests of servers get their names: unless the surface is one server's. Without a
+// surface they do.
+func attributes(s *Surface) bool { return s == nil || s.only == "" && s.p.opts.Config.Attribute }
+
+// relay sends a server's request to a client of a surface. It returns the response after the server has received the
+// client's earlier notifications.
+func (p *Proxy) relay(ctx context.Context, s *Surface, session string, q downstream.ServerRequest,
 	request func(params []byte) (jsonrpc.Message, error)) (result, rpcErr []byte) {
-	params, end := p.requests.begin(session, server, q)
+	if attributes(s) {
+		own, refused := q.Attributed()
+		if refused != nil {
+			return nil, refused.Encode()
+		}
+		q = own
+	}
+	params, end := p.requests.begin(session, q)
 	defer end()
 	m, err := request(params)
-	if err == nil && !p.inOrder(ctx, session, math.MaxUint64, server) {
+	if err == nil && !p.inOrder(ctx, session, math.MaxUint64, q.Server) {
 		err = context.Cause(ctx) // never overtake the client's earlier notifications
 	}
 	return edge.Answered(m, err)
@@ -170,7 +185,7 @@ type clientRequest struct {
 
 // begin returns the params of a request with the router's own token, if they have a token, and a function that ends
 // it.
-func (r *clientRequests) begin(session, server string, q downstream.ServerRequest) (_ []byte, end func()) {
+func (r *clientRequests) begin(session string, q downstream.ServerRequest) (_ []byte, end func()) {
 	token := jsonrpc.Get(q.Params, "_meta", "progressToken")
 	if !jsonrpc.ValidID(token) {
 		return q.Params, func() {}
@@ -182,7 +197,7 @@ func (r *clientRequests) begin(session, server string, q downstream.ServerReques
 	}
 	r.last++
 	ours := string(jsonrpc.IntID(r.last))
-	r.byOurs[ours] = clientRequest{session, server, token, q.Notify}
+	r.byOurs[ours] = clientRequest{session, q.Server, token, q.Notify}
 	return jsonrpc.Splice(q.Params, jsonrpc.Edit{Span: jsonrpc.At(q.Params, token), With: []byte(ours)}), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -265,11 +265,13 @@ type Config struct {
 	NameLimit     int           `yaml:"name_limit"`     // longest listed name; 0 = off
 	Timeout       time.Duration `yaml:"timeout"`        // idle limit of a forwarded request
 	ListDeadline  time.Duration `yaml:"list_deadline"`  // for one server's part of a list
+	Attribute     bool          `yaml:"attribute"`      // requests of servers get their names
 }
 
 // Default returns the documented defaults.
 func Default() Config {
-	return Config{ResourceNames: ResourcePrefix, NameLimit: 46, Timeout: 10 * time.Minute, ListDeadline: 5 * time.Second}
+	return Config{ResourceNames: ResourcePrefix, NameLimit: 46, Timeout: 10 * time.Minute, ListDeadline: 5 * time.Second,
+		Attribute: true}
 }
 
 // nameServers updates the names to the current servers. Disabled servers are left out.

@@ -30,10 +30,20 @@ func askParams(server, method, params string) string {
 	return `{"name":"` + server + `__ask","arguments":{"method":"` + method + `","params":` + params + `}}`
 }
 
+// inItsName returns the params of a server's question as the surface of all servers shows them.
+func inItsName(server, params string) string {
+	prefix := "Server " + server + " asks: "
+	if strings.Contains(params, `"mode":"url"`) {
+		prefix = "Server " + server + " asks you to open x: "
+	}
+	params = strings.Replace(params, `"message":"`, `"message":"`+prefix, 1)
+	return strings.Replace(params, `"includeContext":"allServers"`, `"includeContext":"none"`, 1)
+}
+
 // A server's request reaches the client whose call caused it, and its answer comes back, byte for byte.
 func TestServersAskTheirCaller(t *testing.T) {
 	rows := []struct{ method, params, answer, want string }{
-		{"sampling/createMessage", `{"maxTokens":9007199254740993,"messages":[{"content":{"type":"text","text":"\u00e9"},"role":"user"}],"_meta":{"x":1},"future":[]}`, `"result":{"role":"assistant","n":9007199254740993,"content":{}}`, `{"role":"assistant","n":9007199254740993,"content":{}}`},
+		{"sampling/createMessage", `{"maxTokens":9007199254740993,"includeContext":"allServers","messages":[{"content":{"type":"text","text":"\u00e9"},"role":"user"}],"_meta":{"x":1},"future":[]}`, `"result":{"role":"assistant","n":9007199254740993,"content":{}}`, `{"role":"assistant","n":9007199254740993,"content":{}}`},
 		{"elicitation/create", `{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{}}}`, `"result":{"action":"accept","content":{"b":1,"a":2}}`, `{"action":"accept","content":{"b":1,"a":2}}`},
 		{"elicitation/create", `{"mode":"url","elicitationId":"e","url":"https://x/y","message":"m"}`, `"result":{"action":"decline"}`, `{"action":"decline"}`},
 		{"roots/list", `{}`, `"result":{"roots":[{"uri":"file:///x"}]}`, `{"roots":[{"uri":"file:///x"}]}`},
@@ -57,9 +67,12 @@ func TestServersAskTheirCaller(t *testing.T) {
 				if want := `{"content":[],"raw":` + quote(row.want) + `}`; a.result != want {
 					t.Errorf("%s %s: got %s %s, want %s", transport, row.method, a.result, a.err, want)
 				}
-				asked := c.questions()
-				if len(asked) != 1 || asked[0].Method != row.method || string(asked[0].Params) != row.params || len(a.notes) != 1 {
-					t.Errorf("%v %v: got %d questions on the call's stream, %v, want one %v %v", transport, row.method, len(a.notes), asked, row.method, row.params)
+				asked, want := c.questions(), row.params
+				if path == proxyPath {
+					want = inItsName("s", want)
+				}
+				if len(asked) != 1 || asked[0].Method != row.method || string(asked[0].Params) != want || len(a.notes) != 1 {
+					t.Errorf("%v %v: got %d questions on the call's stream, %v, want one %v %v", transport, row.method, len(a.notes), asked, row.method, want)
 				}
 				if i == 0 && len(other.questions()) > 0 {
 					t.Errorf("%v: the other client was asked %v, want nothing", transport, other.questions())

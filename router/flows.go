@@ -8,11 +8,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
@@ -54,65 +54,19 @@ func (c *decider) addSources() {
 			step.Carries = slices.DeleteFunc(step.Carries, func(name string) bool { return !slices.Contains(known, name) })
 			continue
 		}
-		tool, _ := c.s.usable().Lookup(step.Tool)
-		step.Carries = c.sources(*step, tool)
+		step.Carries = c.sources(*step)
 	}
 }
 
 // sources returns the servers whose results a planned step carries because its planner was shown them. What the user
 // has said carries nothing.
-func (c *decider) sources(step plan.Step, tool plan.Tool) []string {
-	if len(c.shown.servers) == 0 || c.stated(step, tool) {
+func (c *decider) sources(step plan.Step) []string {
+	simple := step.Each == "" && step.When == "" && step.Pick == ""
+	if simple && stated(step.Arguments, append(c.s.user.entered, c.s.q.Text)) {
 		return nil
 	}
 	return c.shown.servers
 }
-
-// stated reports whether a step sends only what the user has said: one argument that the tool declares, word for word.
-// The choice of the words can still tell something. Therefore it is true of one step of a query for each server.
-func (c *decider) stated(step plan.Step, tool plan.Tool) bool {
-	arguments := map[string]json.RawMessage{}
-	declared, err := schema.Read(tool.InputSchema)
-	if step.Each != "" || step.When != "" || step.Pick != "" || err != nil ||
-		json.Unmarshal(step.Arguments, &arguments) != nil || len(arguments) != 1 {
-		return false
-	}
-	for name, value := range arguments {
-		words := string(value)
-		if text := jsonrpc.Text(value); text != "" {
-			words = text
-		}
-		said := func(text string) bool { return says(text, words) }
-		if declared.Field(name) == nil || !said(c.s.q.Text) && !slices.ContainsFunc(c.s.user.entered, said) {
-			return false
-		}
-	}
-	call := step.ID + " " + tool.Tool + " " + string(step.Arguments)
-	if first, some := c.s.user.stated[tool.Server]; some {
-		return first == call
-	}
-	c.s.user.stated[tool.Server] = call
-	return true
-}
-
-// says reports whether a text contains other words, as whole words.
-func says(text, words string) bool {
-	for from := 0; ; {
-		at := strings.Index(text[from:], words)
-		if at < 0 {
-			return false
-		}
-		at += from
-		before, _ := utf8.DecodeLastRuneInString(text[:at])
-		after, _ := utf8.DecodeRuneInString(text[at+len(words):])
-		if !inWord(before) && !inWord(after) {
-			return true
-		}
-		from = at + 1
-	}
-}
-
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // private returns the private servers that the query may use, if there are others, too.
 func (c *decider) private() (names []string) {
@@ -130,7 +84,7 @@ func (c *decider) private() (names []string) {
 	return names
 }
 
-// needsApproval reports whether a model's call of a tool needs the user's consent whatever its arguments.
+// needsApproval reports whether a model's call of a tool needs the user's consent, as far as its arguments do not matter.
 func (c *decider) needsApproval(tool plan.Tool) bool {
 	d, err := c.decision(tool, []byte(`{}`), c.provenance(plan.SourceModel, tool, c.shown.servers))
 	return err == nil && d.Action == trust.Ask
@@ -142,11 +96,59 @@ func (c *decider) startEarly(step plan.Step) {
 	if unknown != nil {
 		return
 	}
-	from := c.provenance(plan.SourceModel, tool, c.sources(step, tool))
+	from := c.provenance(plan.SourceModel, tool, c.sources(step))
 	if d, err := c.decision(tool, step.Arguments, from); err == nil && d.Action == trust.Allow {
 		c.r.execution.Start(step, tool, from)
 	}
 }
+
+// stated reports whether texts of the user contain every value of arguments, as whole words, and there is any.
+func stated(arguments json.RawMessage, texts []string) bool {
+	some := false
+	for d := jsontext.NewDecoder(strings.NewReader(string(arguments))); ; {
+		name := false
+		if kind, length := d.StackIndex(d.StackDepth()); kind == '{' {
+			name = length%2 == 0
+		}
+		token, err := d.ReadToken()
+		if err != nil {
+			return some
+		}
+		switch {
+		case name:
+		case token.Kind() == 't', token.Kind() == 'f':
+			return false
+		case token.Kind() == '"', token.Kind() == '0':
+			value := token.String()
+			if some = true; !slices.ContainsFunc(texts, func(text string) bool { return says(text, value) }) {
+				return false
+			}
+		}
+	}
+}
+
+// says reports whether a text contains the words of another. Case and white space do not matter.
+func says(text, words string) bool {
+	text, words = folded(text), folded(words)
+	for from := 0; words != ""; {
+		at := strings.Index(text[from:], words)
+		if at < 0 {
+			return false
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(words):])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		from = at + 1
+	}
+	return true
+}
+
+func folded(text string) string { return strings.Join(strings.Fields(strings.ToLower(text)), " ") }
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // describeFlow says which private data a call to a server carries there; it is empty if that needs no consent.
 func (r *Router) describeFlow(carries []string, server string) string {

@@ -42,7 +42,7 @@ func TestOthers(t *testing.T) {
 
 var (
 	address = regexp.MustCompile(`(?i)(https?:|src=|href=|//)[^\s)>"'\]]*`)
-	image   = regexp.MustCompile(`(?i)!\[|<(img|image|picture|source|video|svg|object|embed|iframe|link|style)\b|url\(|srcset|poster`)
+	image   = regexp.MustCompile(`(?i)!\[|<(img|image|source|video|svg|object|embed|iframe|link|style)\b|url\(|srcset|poster`)
 )
 
 // answersThatLeak are answers that a model was told to write, with private values in what a client opens by itself.

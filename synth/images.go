@@ -49,8 +49,6 @@ type cleaning struct {
 var (
 	// fenceLine matches the begin of a fenced code block outside of lists and quotes.
 	fenceLine = regexp.MustCompile("^( {0,3})(`{3,}|~{3,})([^`~]*)$")
-	// fenceLike matches all lines that may begin or end one.
-	fenceLike = regexp.MustCompile("^[\\s>*+\\d.)-]*(?:```|~~~)")
 	imageMark = regexp.MustCompile(`^!+\[`)
 	backticks = regexp.MustCompile("`+")
 	// autolink matches an address in angle brackets, which is a link.
@@ -77,7 +75,7 @@ func (c *cleaning) fenced(line string) bool {
 		m := fenceLine.FindStringSubmatch(line)
 		diagram := m != nil && strings.HasPrefix(strings.TrimSpace(m[3]), "mermaid") // is not shown as code
 		if m == nil || c.tags || c.unsure || diagram {
-			c.unsure = c.unsure || fenceLike.MatchString(line)
+			c.unsure = c.unsure || strings.Contains(line, "```") || strings.Contains(line, "~~~")
 			return false
 		}
 		c.indent, c.fence, c.open = len(m[1]), m[2], false
@@ -176,7 +174,7 @@ func (c *cleaning) tag(rest string) {
 			c.replace(1, "&lt;")
 			return
 		}
-		c.tags = true
+		c.tags, c.spans = true, nil
 		c.copy(len(raw))
 	default:
 		if links := linksOf(token); links != "" {

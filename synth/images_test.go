@@ -42,6 +42,8 @@ func TestWithoutImages(t *testing.T) {
 		"| ` | ![x](U) ` |":                                               "| ` | [x](U) ` |",
 		"\\` ![x](U) `":                                                   "\\` [x](U) `",
 		"<div>" + code + "</div>":                                         "<div>\n```\n[x](U)\n```\n</div>",
+		"<div>`<img src='U'>`":                                            "<div>`[image](U)`",
+		": ```\n![x](U)\n" + code:                                         ": ```\n[x](U)\n" + strings.ReplaceAll(code, "!", ""),
 		"- ```\n  a\n  ```\n![x](U)\n":                                    "- ```\n  a\n  ```\n[x](U)\n",
 		"- a\n  ```\n  b\n![x](U)\n" + code:                               "- a\n  ```\n  b\n[x](U)\n" + strings.ReplaceAll(code, "!", ""),
 		"- a\n   ```\n  b\n   ```\n![x](U)":                               "- a\n   ```\n  b\n   ```\n[x](U)",

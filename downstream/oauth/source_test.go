@@ -443,3 +443,28 @@ func TestSource_TokenWithoutIssuer(t *testing.T) {
 		open(t, s, store, io.Discard).must()
 	}
 }
+
+// Without a state folder the issuer is remembered while the process runs. A server may name further issuers beside it.
+func TestSource_IssuerWithoutFolder(t *testing.T) {
+	var named []string
+	o := &mcptest.OAuth{Clients: map[string]string{"robot": "right"}, Resource: func(meta map[string]any) {
+		if named != nil {
+			meta["authorization_servers"] = named
+		}
+	}}
+	other := &mcptest.OAuth{Clients: o.Clients}
+	serve(t, other)
+	s := serve(t, o)
+	s.Config = oauth.Config{ClientID: "robot", ClientSecret: "right", Flow: oauth.FlowClientCredentials}
+	c := open(t, s, oauth.Store{}, io.Discard)
+	c.must()
+	named = []string{other.URL, o.URL + "/"}
+	o.Forget(false)
+	c.must()
+	named = []string{other.URL}
+	o.Forget(false)
+	c.refused(other.URL)
+	if n := len(other.Forms()); n != 0 || o.Count("client_credentials") != 2 {
+		t.Errorf("got %d requests at another issuer and %d at the first", n, o.Count("client_credentials"))
+	}
+}

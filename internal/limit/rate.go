@@ -1,5 +1,6 @@
 // Package limit limits the resources of callers: [Rate] their calls per time, [Budget] their requests in flight and
-// the bytes held for them, and [Memory] the memory of the process. All are safe for concurrent use.
+// the bytes held for them, [Connections] their connections, and [Memory] the memory of the process. All are safe for
+// concurrent use.
 package limit
 
 import (

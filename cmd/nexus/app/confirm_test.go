@@ -1,8 +1,10 @@
 package app_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -70,5 +72,36 @@ func TestRequestsOfServers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A returned plan that sends private data approves that, also after a restart, if the same caller gives it back.
+func TestApproval(t *testing.T) {
+	hr, web := newPeer(echoTool("get_employee")), newPeer(echoTool("web_search"))
+	private, state := server("hr", hr.serve(t).URL), t.TempDir()
+	private.Data = "private"
+	public := server("search", web.serve(t).URL)
+	options := func(o *app.Options) {
+		o.Config.State = state
+		o.Config.Auth.APIKeys = keys("ada", "bob")
+		o.Config.Execution.ConfirmWrites = downstream.ConfirmNever
+		o.Config.Servers = append(o.Config.Servers, private, public)
+	}
+	r := start(t, options)
+	a := r.dial("{}", bearer("ada")).query(`{"query":"q","plan":[{"tool":"get_employee","arguments":{"pay":98765}},{"tool":"web_search","arguments":{"q":"$s1.pay"}}]}`)
+	plan, err := json.Marshal(a.Plan)
+	if err != nil || !a.NeedsApproval || len(web.calls()) > 0 || !strings.Contains(a.Answer, "Data of hr goes to search") {
+		t.Fatalf("got needs_approval %v, the calls %q and the answer %q; %v", a.NeedsApproval, web.calls(), a.Answer, err)
+	}
+	for i, row := range []struct {
+		key    string
+		called bool
+	}{{"bob", false}, {"ada", true}} {
+		r.stop(5 * time.Second)
+		r = start(t, options)
+		a := r.dial("{}", bearer(row.key)).query(`{"query":"q","plan":` + string(plan) + `}`)
+		if called := len(web.calls()) > 0; called != row.called || a.NeedsApproval == row.called {
+			t.Errorf("%d, by %s: got the calls %q and needs_approval %v, want a call: %v", i, row.key, web.calls(), a.NeedsApproval, row.called)
+		}
 	}
 }

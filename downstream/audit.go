@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
@@ -55,8 +56,8 @@ func audited(opts *Options, next callFunc) callFunc {
 	}
 }
 
-// Refused records in the audit log a request that was refused before Call for a reason of package reason.
-func (m *Manager) Refused(ctx context.Context, r *Request, why string) {
+// Refused records in the audit log a request that was refused before Call. The error is one of Call, or a *plan.Error.
+func (m *Manager) Refused(ctx context.Context, r *Request, err error) {
 	if m.opts.Audit == nil {
 		return
 	}
@@ -66,8 +67,8 @@ func (m *Manager) Refused(ctx context.Context, r *Request, why string) {
 		return // the log has warned
 	}
 	own := *r
-	own.verdict = new(audit.Verdict)
-	outcome := outcomeOf(why, false)
+	own.verdict, own.Consent = new(audit.Verdict), "" // nobody gave it
+	outcome, why := recordedOutcome(link.Reply{}, err, false)
 	switch {
 	case d.Action != trust.Allow:
 	case why == reason.Declined || why == reason.NeedsApproval:
@@ -133,9 +134,14 @@ func recordedArguments(r *Request) []byte {
 
 // recordedOutcome returns how a call ended and why.
 func recordedOutcome(reply link.Reply, err error, sent bool) (outcome, why string) {
-	why = errorType(reply, err)
-	if errors.As(err, new(*UnknownError)) {
+	var wrong *plan.Error
+	switch {
+	case errors.As(err, new(*UnknownError)):
 		why = reason.UnknownTool
+	case errors.As(err, &wrong):
+		why = wrong.Reason
+	default:
+		why = errorType(reply, err)
 	}
 	outcome = outcomeOf(why, sent)
 	if why == "" && NeedsInput(reply) {

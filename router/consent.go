@@ -55,6 +55,18 @@ func (c *decider) begin() {
 func (c *decider) decide(
 	ctx context.Context, step plan.Step, tool plan.Tool, calls []json.RawMessage,
 ) (downstream.Provenance, *plan.Error) {
+	from, refused := c.judge(ctx, step, tool, calls)
+	if refused != nil {
+		for _, arguments := range calls {
+			c.s.router.servers.Refused(ctx, c.request(tool, arguments, from), refused)
+		}
+	}
+	return from, refused
+}
+
+func (c *decider) judge(
+	ctx context.Context, step plan.Step, tool plan.Tool, calls []json.RawMessage,
+) (downstream.Provenance, *plan.Error) {
 	from := c.provenance(c.r.plan.Source, tool, c.carried[step.ID])
 	a, refused := c.undecided(step, tool, calls, from)
 	if refused != nil {
@@ -108,10 +120,15 @@ func (c *decider) undecided(
 func (c *decider) decision(
 	tool plan.Tool, arguments json.RawMessage, from downstream.Provenance,
 ) (trust.Decision, error) {
-	return c.s.router.servers.Decide(&downstream.Request{
+	return c.s.router.servers.Decide(c.request(tool, arguments, from))
+}
+
+// request returns a call of a step.
+func (c *decider) request(tool plan.Tool, arguments json.RawMessage, from downstream.Provenance) *downstream.Request {
+	return &downstream.Request{
 		Server: tool.Server, Tool: tool.Tool, Method: "tools/call", Params: catalog.Params(tool.Tool, arguments, nil),
 		Visible: c.s.q.Origin.Visible, Caller: c.s.q.Origin.Caller, Provenance: from,
-	})
+	}
 }
 
 // asking is what the user is asked about.

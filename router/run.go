@@ -38,7 +38,7 @@ func (f *Frontend) run(ctx context.Context, x *edge.Exchange) {
 	server, tool, err := f.router.directory.resolve(ctx, name, x.Visible)
 	switch {
 	case err != nil:
-		ReplyRPCError(x, err)
+		f.refuse(ctx, x, name, parameters, err)
 	case f.Limited(x, ToolRun, catalog.FullName(server, tool)):
 	case string(dry) == "true":
 		f.dryRun(ctx, x, server, tool, parameters)
@@ -62,18 +62,32 @@ func (f *Frontend) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	if known && err == nil {
 		err = f.router.directory.quarantined(server, tool)
 	}
-	switch {
-	case err != nil:
-		ReplyRPCError(x, err)
-	case !known:
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown tool: " + name})
-	default:
-		arguments := jsonrpc.Get(x.Message.Params, "arguments")
-		if arguments == nil {
-			arguments = []byte("{}")
-		}
-		f.forward(ctx, x, server, tool, arguments)
+	if !known && err == nil {
+		err = &downstream.UnknownError{What: "tool", Name: name}
 	}
+	arguments := jsonrpc.Get(x.Message.Params, "arguments")
+	if arguments == nil {
+		arguments = []byte("{}")
+	}
+	if err != nil {
+		f.refuse(ctx, x, name, arguments, err)
+		return
+	}
+	f.forward(ctx, x, server, tool, arguments)
+}
+
+// refuse answers a call of a tool that cannot be made, and records it.
+func (f *Frontend) refuse(ctx context.Context, x *edge.Exchange, name string, arguments []byte, err error) {
+	server, tool, full := catalog.SplitFull(name)
+	if !full {
+		server, tool = "", name
+	}
+	f.router.servers.Refused(ctx, &downstream.Request{
+		Server: server, Tool: tool, Method: "tools/call", Params: catalog.Params(tool, arguments, nil),
+		Provenance: downstream.Provenance{Profile: profileOf(x), Surface: x.Surface},
+		Visible:    x.Visible, Caller: x.Caller.ID,
+	}, err)
+	ReplyRPCError(x, err)
 }
 
 // forward calls a tool for the client. Arguments, _meta, progress, the server's requests and the result or error pass

@@ -92,9 +92,23 @@ func (p *Proxy) clientOf(x *edge.Exchange) string {
 	return "request " + strconv.FormatInt(p.anonymous.Add(1), 10)
 }
 
-// unknown answers with an unknown-name error.
-func unknown(x *edge.Exchange, what, name string) {
+// unknown answers with an unknown-name error, and records the request.
+func unknown(ctx context.Context, s *Surface, x *edge.Exchange, what, name string) {
+	refused(ctx, s, x, name, &downstream.UnknownError{What: what, Name: name})
 	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown " + what + ": " + name})
+}
+
+// refused records a request that is not forwarded. name is what it names, as the client knows it.
+func refused(ctx context.Context, s *Surface, x *edge.Exchange, name string, err error) {
+	r := &downstream.Request{Server: s.only, Method: x.Message.Method, Params: x.Message.Params, Visible: x.Visible,
+		Caller: x.Caller.ID, Provenance: provenance(s, x)}
+	if server, own, full := catalog.SplitFull(name); full && s.only == "" {
+		r.Server, name = server, own
+	}
+	if r.Method == "tools/call" {
+		r.Tool = name
+	}
+	s.p.servers.Refused(ctx, r, err)
 }
 
 // text reads a string from an object, the params or what is at path in them. If ok is false, the client has received an
@@ -130,9 +144,10 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	server, tool, err := finder{s}.tool(ctx, x, name)
 	switch {
 	case err != nil:
+		refused(ctx, s, x, name, err)
 		s.p.opts.Fail(x, err)
 	case server == "":
-		unknown(x, "tool", name)
+		unknown(ctx, s, x, "tool", name)
 	case s.mismatched(x, server, tool):
 	case s.limited(x, catalog.FullName(server, tool)):
 	case tool == name:
@@ -172,7 +187,7 @@ func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
 	}
 	server, own, ok := finder{s}.prompt(ctx, x, name)
 	if !ok {
-		unknown(x, "prompt", name)
+		unknown(ctx, s, x, "prompt", name)
 		return
 	}
 	s.forward(ctx, x, server, "", with(params, span, own))
@@ -205,7 +220,7 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 		server, own, ok = finder{s}.prompt(ctx, x, name)
 	}
 	if !ok {
-		unknown(x, "reference", name)
+		unknown(ctx, s, x, "reference", name)
 		return
 	}
 	s.forward(ctx, x, server, "", with(params, jsonrpc.At(params, at.Of(ref)), own))
@@ -227,7 +242,7 @@ func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
 	if server == "" {
 		var own string
 		if server, own, ok = s.names().splitURI(uri); !ok || !slices.Contains(s.reach(x), server) {
-			unknown(x, "resource", uri)
+			unknown(ctx, s, x, "resource", uri)
 			return
 		}
 		params = with(params, span, own)

@@ -118,7 +118,7 @@ func (s *Surface) Ended(session string) {
 func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 	if s.only != "" && len(s.reach(x)) == 0 {
 		if x.Message.IsRequest() {
-			unknown(x, "server", s.only)
+			unknown(ctx, s, x, "server", s.only)
 		}
 		return
 	}

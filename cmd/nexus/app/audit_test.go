@@ -1,0 +1,221 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/audit"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
+)
+
+// audited adds an audit log to an App.
+func audited(t *testing.T, change func(*app.Options)) (func(*app.Options), string) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	return func(o *app.Options) {
+		o.Config.Audit.Path = path
+		if change != nil {
+			change(o)
+		}
+	}, path
+}
+
+// recorded returns what a log says about each call: where, what, the decision and the outcome.
+func recorded(t *testing.T, path string) (all []string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text := range strings.Lines(string(content)) {
+		var l audit.Line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		all = append(all, strings.Join(strings.Fields(fmt.Sprintln(l.Caller, l.Profile, l.Surface, l.Server, l.Method, l.Tool,
+			l.Source, l.Decision, l.Rule, l.Consent, l.Outcome, l.Reason)), " "))
+	}
+	return all
+}
+
+// wantRecorded stops the App and compares its log.
+func wantRecorded(t *testing.T, r *running, path string, want ...string) {
+	t.Helper()
+	r.stop(5 * time.Second)
+	got := recorded(t, path)
+	for i := range max(len(got), len(want)) {
+		g, w := "nothing", "nothing"
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if g != w {
+			t.Errorf("line %d: got  %s\n        want %s", i+1, g, w)
+		}
+	}
+	if _, err := audit.Verify(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func breakTool() peerTool {
+	return peerTool{"break", object, func(*peerCall) (string, string) { return "", `{"code":-32000,"message":"it broke"}` }}
+}
+
+// Every surface and every way to a server is recorded with its path.
+func TestAudit_Surfaces(t *testing.T) {
+	change, path := audited(t, func(o *app.Options) { o.Config.Auth.APIKeys = keys("alice") })
+	r, _ := withPeer(t, nil, change, echoTool("echo"))
+	head := bearer("alice")
+	var want []string
+	line := func(profile, surface string) {
+		want = append(want, "alice "+profile+" "+surface+" peer tools/call echo client allow ok")
+	}
+	for _, profile := range []struct{ base, name, tool string }{
+		{"", "router", "peer__echo"}, {"/proxy", "proxy", "peer__echo"}, {"/servers/peer", "server:peer", "echo"},
+	} {
+		url := profile.base + "/mcp"
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + callParams(profile.tool, `{"a":1}`, "") + `}`
+		if _, got := r.raw("POST", url, body, head); !strings.Contains(got, `{"a":1}`) {
+			t.Fatalf("%s: got %s, want the result", url, got)
+		}
+		line(profile.name, url)
+	}
+	sse := r.dialSSE("", head)
+	sse.call("run", `{"tool":"echo","parameters":{}}`, "")
+	line("router", "/sse")
+	modern := r.dialModern("/proxy/mcp", "{}")
+	_ = modern // has no key: refused before any call
+	modern.call("peer__echo", "{}", `{"api_key":"alice"}`)
+	line("proxy", "/proxy/mcp")
+	stdio, _ := r.dialStdio("")
+	stdio.call("peer__echo", "{}", "")
+	want = append(want, "local router stdio peer tools/call echo client allow ok")
+	wantRecorded(t, r, path, want...)
+}
+
+// Each outcome, and calls that never reach a server.
+func TestAudit_Outcomes(t *testing.T) {
+	started, cancelled := make(chan string, 2), make(chan string, 2)
+	change, path := audited(t, func(o *app.Options) {
+		o.Config.Policy = []trust.Rule{{When: `tool == "echo" && arguments.secret == true`, Then: "deny", Reason: "no"},
+			{When: `tool == "text"`, Then: "ask"}}
+		o.Config.Auth.APIKeys = append(keys("alice"), auth.KeyConfig{Name: "bob", SHA256: keys("bob")[0].SHA256,
+			Tools: auth.Filter{Allow: []string{"peer__echo"}}})
+	})
+	r, _ := withPeer(t, nil, change, echoTool("echo"), textTool("text", object, "x"), failTool("fails"), breakTool(),
+		hangTool("hang", started, cancelled))
+	alice := r.dial(`{"elicitation":{}}`, bearer("alice"))
+	answers := make(chan string, 1)
+	alice.answer = func(message) string { return <-answers }
+	for _, call := range [][2]string{{"fails", "{}"}, {"break", "{}"}, {"echo", `{"secret":true}`}, {"nope", "{}"}} {
+		alice.call("run", `{"tool":"peer__`+call[0]+`","parameters":`+call[1]+`}`, "")
+		alice.call("peer__"+call[0], call[1], "")
+	}
+	for _, action := range []string{"accept", "decline"} {
+		answers <- `{"action":"` + action + `","content":{}}`
+		alice.call("peer__text", "{}", "")
+	}
+	hanging, id := alice.start("tools/call", callParams("peer__hang", "{}", ""))
+	<-started
+	alice.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id), nil)
+	<-cancelled
+	_ = hanging
+	bob := r.dial("", bearer("bob"))
+	bob.call("peer__text", "{}", "")
+	bob.call("peer__echo", "{}", "")
+	bob.do("resources/read", `{"uri":"x"}`)
+
+	router := func(caller, rest string) string { return caller + " router /mcp peer tools/call " + rest }
+	var want []string
+	for _, rest := range []string{"fails client allow error tool_error", "break client allow error -32000",
+		"echo client deny policy[0] denied forbidden", "nope client deny denied unknown_tool"} {
+		want = append(want, router("alice", rest), router("alice", rest))
+	}
+	want = append(want, router("alice", "text client ask policy[1] user ok"),
+		router("alice", "text client ask policy[1] none declined declined"), router("alice", "hang client allow cancelled cancelled"),
+		router("bob", "text client deny access denied unknown_tool"), router("bob", "echo client allow ok"))
+	wantRecorded(t, r, path, want...)
+}
+
+// What a server does with a call that ends late is unknown.
+func TestAudit_Timeout(t *testing.T) {
+	started, cancelled := make(chan string, 1), make(chan string, 1)
+	change, path := audited(t, func(o *app.Options) { o.Config.Servers[0].Timeout = 300 * time.Millisecond })
+	r, _ := withPeer(t, nil, change, hangTool("hang", started, cancelled))
+	r.dial("", nil).call("peer__hang", "{}", "")
+	<-cancelled
+	wantRecorded(t, r, path, "127.0.0.1 router /mcp peer tools/call hang client allow unknown timeout")
+}
+
+// Steps of plans, with consent of the user, of a plan given back, and without any; loops have a line per call.
+func TestAudit_Steps(t *testing.T) {
+	const plan = `{"steps":[{"id":"a","tool":"echo","arguments":{"list":[1,2]}},` +
+		`{"id":"b","tool":"echo","each":"$a.list","arguments":{"n":"$item"}},` +
+		`{"id":"c","tool":"wipe","arguments":{},"after":["b"]}]}`
+	echo, wipe := "echo model allow ok", "wipe model ask write "
+	for name, tc := range map[string]struct{ caps, action, wipe string }{
+		"accepted": {`{"elicitation":{}}`, "accept", "user ok"},
+		"declined": {`{"elicitation":{}}`, "decline", "none declined declined"},
+		"unasked":  {"", "", "none denied needs_approval"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change, path := audited(t, func(o *app.Options) { o.Config.Execution.ConfirmWrites = downstream.ConfirmAuto })
+			r, _ := withPeer(t, scripted(t, "ok", plan), change, echoTool("echo"),
+				textTool("wipe", object+`,"annotations":{"destructiveHint":true}`, "wiped"))
+			c := r.dial(tc.caps, nil)
+			c.answer = func(message) string { return `{"action":"` + tc.action + `","content":{}}` }
+			a := c.query(`{"query":"q"}`)
+			prefix := "127.0.0.1 router /mcp peer tools/call "
+			want := []string{prefix + echo, prefix + echo, prefix + echo, prefix + wipe + tc.wipe}
+			if a.NeedsApproval {
+				returned, _ := json.Marshal(a.Plan)
+				c.query(`{"query":"q","plan":` + string(returned) + `}`)
+				given := strings.ReplaceAll(prefix+echo, "model", "given")
+				want = append(want, given, given, given, prefix+"wipe given allow ok")
+			}
+			r.stop(5 * time.Second)
+			content, err := os.ReadFile(path)
+			if err != nil || strings.Count(string(content), `"trace_id":"`+a.TraceID+`"`) != 4 {
+				t.Errorf("got %v, %s, want the trace %s in four lines", err, content, a.TraceID)
+			}
+			wantRecorded(t, r, path, want...)
+		})
+	}
+}
+
+// A call that cannot be recorded is not made.
+func TestAudit_Refuse(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	for mode, refused := range map[string]bool{audit.FailureContinue: false, audit.FailureRefuse: true} {
+		t.Run(mode, func(t *testing.T) {
+			r, p := withPeer(t, nil, func(o *app.Options) {
+				o.Config.Audit.Path, o.Config.Audit.OnFailure = "/dev/full", mode
+			}, echoTool("echo"))
+			if !refused {
+				r.ends = audit.ErrLost
+			}
+			reply := r.dial("", nil).call("peer__echo", "{}", "")
+			if got := string(reply.Error); refused != strings.Contains(got, `"reason":"unavailable"`) ||
+				refused != strings.Contains(got, "no space left on device") || refused != (len(p.calls()) == 0) {
+				t.Errorf("got %s and %d calls, want the call refused: %t", got, len(p.calls()), refused)
+			}
+			for end := time.Now().Add(deadline); r.logs.line("the audit log cannot be written") == nil; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("got no warning")
+				}
+			}
+		})
+	}
+}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -95,6 +97,15 @@ func (f *Frontend) ServeSearch(ctx context.Context, x *edge.Exchange) {
 // Exposed returns the full names of the tools that the caller's last search found.
 func (f *Frontend) Exposed(x *edge.Exchange) []string {
 	return f.exposures(x).Peek(clientOf(x))
+}
+
+// Showing returns the sessions whose last search found a tool of a server.
+func (f *Frontend) Showing(server string) []string {
+	return f.exposed.KeysOf(func(names []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return strings.HasPrefix(name, catalog.FullName(server, ""))
+		})
+	})
 }
 
 // exposures returns the cache that holds the caller's found tools.

@@ -77,6 +77,18 @@ func (c *Cache[K, V]) remove(e *list.Element) {
 	c.weight -= gone.weight
 }
 
+// KeysOf returns the keys of the values that satisfy wanted, which must not use the Cache. It counts as no use.
+func (c *Cache[K, V]) KeysOf(wanted func(V) bool) (keys []K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.order.Front(); e != nil; e = e.Next() {
+		if found := e.Value.(*entry[K, V]); wanted(found.value) {
+			keys = append(keys, found.key)
+		}
+	}
+	return keys
+}
+
 // Len returns the number of values.
 func (c *Cache[K, V]) Len() int {
 	c.mu.Lock()

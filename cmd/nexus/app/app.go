@@ -30,6 +30,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -126,7 +127,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	a.pins = pins.Open(pins.Options{Folder: folder, Mode: cfg.Tools.Pin, Logger: a.log,
 		Approved: func(server string) {
 			a.servers.Relist(server)
-			a.proxy.ToolsChanged(server)
+			toolsChanged(a, server)
 		}})
 	policy, err := trust.Compile(cfg.Policy)
 	if err != nil {
@@ -143,7 +144,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 			Pins: a.pins, Mask: a.opts.Mask, Audit: a.audit},
 		Events: downstream.Events{
 			OnNotification: a.proxy.Deliver, OnRequest: a.proxy.Ask,
-			OnQuarantine: a.proxy.ToolsChanged,
+			OnQuarantine: func(server string) { toolsChanged(a, server) },
 			OnReturn:     func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
 		},
 	})
@@ -218,6 +219,14 @@ func (a *App) follow(q *router.Query, began time.Time, traceID string) func(*rou
 	return func(r *router.Record, outcome string, err error) {
 		a.meter.query(outcome, time.Since(began), r)
 		ended(r, outcome, err)
+	}
+}
+
+// toolsChanged tells the clients that list tools of a server that these have changed.
+func toolsChanged(a *App, server string) {
+	a.proxy.ToolsChanged(server)
+	for _, session := range a.frontend.Showing(server) {
+		a.edge.Send(session, jsonrpc.Notification("notifications/tools/list_changed", nil))
 	}
 }
 

@@ -42,6 +42,11 @@ func TestPins_Enforce(t *testing.T) {
 		t.Fatalf("first sight: got %s, want the tools", got)
 	}
 	told := r.stream("GET", "/proxy/mcp", "", r.session("/proxy/mcp", "")).events
+	searching := r.session("/mcp", "")
+	searchingTold := r.stream("GET", "/mcp", "", searching).events
+	if _, got := r.raw("POST", "/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_available_tools","arguments":{"query":"name of an employee"}}}`, searching); !strings.Contains(got, "peer__lookup") {
+		t.Fatalf("search: got %s, want the tool", got)
+	}
 
 	changed := textTool("lookup", `"description":"Gives the salary of an employee.",`+object, "fine")
 	p.setTools(changed, echoTool("echo"), textTool("added", object, "new"))
@@ -54,13 +59,15 @@ func TestPins_Enforce(t *testing.T) {
 	}
 	wantTold := func(what string) {
 		t.Helper()
-		select {
-		case got := <-told:
-			if !strings.Contains(got, "notifications/tools/list_changed") {
-				t.Errorf("%s: got %s, want list_changed", what, got)
+		for path, told := range map[string]chan string{"/proxy/mcp": told, "/mcp": searchingTold} {
+			select {
+			case got := <-told:
+				if !strings.Contains(got, "notifications/tools/list_changed") {
+					t.Errorf("%s, %s: got %s, want list_changed", what, path, got)
+				}
+			case <-time.After(2 * time.Second):
+				t.Errorf("%s, %s: no list_changed within 2 s", what, path)
 			}
-		case <-time.After(2 * time.Second):
-			t.Errorf("%s: no list_changed within 2 s", what)
 		}
 	}
 	wantTold("quarantine")

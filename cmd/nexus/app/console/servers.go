@@ -190,8 +190,9 @@ func (c *Console) tool(w http.ResponseWriter, r *http.Request, v Viewer) {
 // viewOf describes a tool and its use, without its schemas.
 func viewOf(t *downstream.Tool, u history.Use) toolView {
 	view := toolView{
-		Name: catalog.FullName(t.Server, t.Bare()), Server: t.Server, Tool: t.Bare(), Title: t.Title, Description: t.Description,
-		Reads: t.Reads(), Destructive: t.Annotations.Destructive(), Calls: u.Calls, Failed: u.Failed,
+		Name: catalog.FullName(t.Server, t.Bare()), Server: t.Server, Tool: t.Bare(), Title: t.Title,
+		Description: t.Description,
+		Reads:       t.Reads(), Destructive: t.Annotations.Destructive(), Calls: u.Calls, Failed: u.Failed,
 	}
 	if u.Calls > 0 {
 		view.Mean = u.Time / float64(u.Calls)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
@@ -62,7 +63,7 @@ func TestShadowingNames(t *testing.T) {
 				if row.hr != nil {
 					row.hr(&hr)
 				}
-				o.NameLimit, o.NameConflicts = 46, row.policy
+				o.NameLimit, o.NameConflicts, o.Execution.RetryDelay = 46, row.policy, time.Millisecond
 				o.Servers = append(o.Servers, downstream.ServerConfig{Name: "evil", Type: downstream.TransportStdio}, hr)
 				o.Embedded["evil"] = serve(&reached, names...)
 				o.Embedded["hr"] = serve(new(atomic.Int32), "get_employee")

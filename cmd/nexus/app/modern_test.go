@@ -119,8 +119,12 @@ func TestServersAskModernClients(t *testing.T) {
 		if got := c.result(reply).text(); !strings.HasPrefix(got, `{"action":"accept","content":{"city":"Oslo"}}`) || !strings.Contains(got, "-32601") {
 			t.Errorf("%s: got %s, want the answer of the client, and that it has no roots", path, got)
 		}
-		if len(asked) != 1 || !strings.Contains(asked[0], `"message":"Which city?"`) {
-			t.Errorf("%s: got the questions %q, want one", path, asked)
+		want := `"message":"Server peer asks: Which city?"`
+		if path == "/servers/peer/mcp" {
+			want = `"message":"Which city?"`
+		}
+		if len(asked) != 1 || !strings.Contains(asked[0], want) {
+			t.Errorf("%s: got the questions %q, want one with %s", path, asked, want)
 		}
 		if got := len(p.calls()) - before; got != 1 {
 			t.Errorf("%s: got %d calls of the tool, want one", path, got)

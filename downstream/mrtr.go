@@ -60,8 +60,8 @@ func (c *callChain) bridge(next callFunc) callFunc {
 	}
 }
 
-// Attributed returns a reply in which the requests to the client name their server, see [server.ServerRequest]. The error
-// is a *Failure.
+// Attributed returns a reply in which the requests to the client name their server, see [server.AttributedReply]. The
+// error is a *Failure.
 func Attributed(name string, reply link.Reply) (link.Reply, error) {
 	own, err := server.AttributedReply(name, reply)
 	if err != nil {
@@ -196,7 +196,9 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 	if in.Ask == nil {
 		return nil, refused
 	}
-	request := ServerRequest{Server: in.Server, Method: method, Params: params, Input: true, Notify: in.connection().Notify}
+	request := ServerRequest{
+		Server: in.Server, Method: method, Params: params, Input: true, Notify: in.connection().Notify,
+	}
 	result, rpcErr := in.Ask(ctx, request)
 	switch {
 	case ctx.Err() != nil:

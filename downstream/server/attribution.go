@@ -33,8 +33,8 @@ func (q ServerRequest) Attributed() (ServerRequest, *jsonrpc.Error) {
 	return q, nil
 }
 
-// AttributedReply is Attributed for the requests in a reply: an input_required result, or an error that asks the user to
-// open addresses. Other replies are unchanged.
+// AttributedReply is Attributed for the requests in a reply: an input_required result, or an error that asks the user
+// to open addresses. Other replies are unchanged.
 func AttributedReply(server string, r link.Reply) (link.Reply, error) {
 	var err error
 	switch {

@@ -99,7 +99,9 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 	defer h.conn.server.RecoverPanic("asking a client", func(f *link.Failure) {
 		result, err = nil, (&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: f.Message}).Encode()
 	})
-	q := ServerRequest{Server: h.conn.server.Config.Name, Method: message.Method, Params: message.Params, Notify: h.conn.Notify}
+	q := ServerRequest{
+		Server: h.conn.server.Config.Name, Method: message.Method, Params: message.Params, Notify: h.conn.Notify,
+	}
 	var calls []*CallHooks
 	for _, call := range from {
 		if hooks, ok := call.HandlerData.(*CallHooks); ok && hooks.Ask != nil {

@@ -50,7 +50,6 @@ func limitedKeys() (keys []auth.KeyConfig) {
 
 // A caller that is limited to tools reaches nothing else of a server, on any surface and in any spelling.
 func TestLimitedCallers(t *testing.T) {
-	const none = "-"
 	hr, other := stocked(), stocked()
 	w := newWorld(t, func(s *setup) { s.edge.Keys = restricted(t, limitedKeys()...) },
 		place{"hr", overHTTP, hr, ""}, place{"other", overHTTP, other, ""})
@@ -132,7 +131,7 @@ func TestLimitedCallers(t *testing.T) {
 			c := w.newClient(row.path)
 			c.header.Set("X-API-Key", "secret-key-"+name)
 			a := c.do(row.method, row.params)
-			got := none
+			var got string
 			switch kind, _, list := strings.Cut(row.method, "/list"); {
 			case a.err != "":
 				got = fmt.Sprintf("%s %s", jsonrpc.Get([]byte(a.err), "code"), jsonrpc.Text(jsonrpc.Get([]byte(a.err), "message")))

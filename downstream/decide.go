@@ -77,7 +77,7 @@ func (c *callChain) callOf(r *Request, policy *trust.Policy) *trust.Call {
 	if policy.Uses(trust.VarArguments) {
 		call.Arguments = argumentsOf(r)
 	}
-	if !r.Step && tool != "" && policy.Uses(trust.VarReads, trust.VarDestructive) {
+	if !r.Step && tool != "" && (r.Source != "" || policy.Uses(trust.VarReads, trust.VarDestructive)) {
 		if t := r.connection().Lists.Tool(tool); t != nil { // without a definition, both are false
 			call.Reads, call.Destructive = t.ReadsOnly(), t.Annotations.Destructive()
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -17,8 +18,7 @@ func Confirm(x *edge.Exchange, server, tool string, params []byte) downstream.Co
 	return func(ctx context.Context, d trust.Decision) error {
 		elicit := elicitor(x)
 		if elicit == nil {
-			d.Reason += ": it needs approval, and this client cannot be asked"
-			return &downstream.ForbiddenError{Decision: d}
+			return unasked(d, "this client cannot be asked")
 		}
 		asking, cancel := limitAsking(ctx)
 		defer cancel()
@@ -32,9 +32,13 @@ func Confirm(x *edge.Exchange, server, tool string, params []byte) downstream.Co
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		d.Reason += ": it needs approval, and the user could not be asked: " + err.Error()
-		return &downstream.ForbiddenError{Decision: d}
+		return unasked(d, "the user could not be asked: "+err.Error())
 	}
+}
+
+func unasked(d trust.Decision, why string) error {
+	d.Reason = strings.TrimSuffix(d.Reason, ".") + "; it needs approval, and " + why
+	return &downstream.ForbiddenError{Decision: d}
 }
 
 // requestMessage describes a request to approve. Like consentMessage, it gives each part a line of its own.

@@ -285,6 +285,11 @@ func DefaultValidation() ValidationConfig {
 	}}
 }
 
+// Resolve returns the server and the own name of a tool by any of its names.
+func (r *Router) Resolve(ctx context.Context, name string) (server, tool string, err error) {
+	return r.directory.resolve(ctx, name, nil)
+}
+
 // Call calls one tool by any of its names, on behalf of a user of this process. It returns the raw result. A JSON-RPC
 // error of the server is returned as a *jsonrpc.Error.
 func (r *Router) Call(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {

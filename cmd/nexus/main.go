@@ -48,6 +48,7 @@ type cli struct {
 	Batch   batchCmd   `cmd:"" help:"Ask the questions in a file, check the answers, report and compare."`
 	Audit   auditCmd   `cmd:"" help:"Check the audit log."`
 	Auth    authCmd    `cmd:"" help:"Log in to servers that want OAuth tokens."`
+	Policy  policyCmd  `cmd:"" help:"Explain decisions on calls."`
 	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
 	Keys    keysCmd    `cmd:"" help:"Make API keys."`
 	Version versionCmd `cmd:"" help:"Print the version."`

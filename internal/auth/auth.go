@@ -204,6 +204,16 @@ func (k *Keys) Identify(key string) (Caller, bool) {
 	return c, ok
 }
 
+// Named returns the holder of the key with a name, false if there is none.
+func (k *Keys) Named(name string) (Caller, bool) {
+	for _, c := range k.valid.Load().keys {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Caller{}, false
+}
+
 // Refusal tells why a key or a token is refused.
 type Refusal struct {
 	Status int    // HTTP status: 401, 403, or 503 if a token cannot be checked

@@ -244,13 +244,21 @@ func (r *running) raw(method, path, body string, header map[string]string) (*htt
 // dial opens a session over streamable HTTP.
 func (r *running) dial(caps string, header map[string]string) *client {
 	r.t.Helper()
-	c := r.anonymous(header)
+	return r.dialAt("/mcp", caps, header)
+}
+
+// dialAt opens a session on a path.
+func (r *running) dialAt(path, caps string, header map[string]string) *client {
+	r.t.Helper()
+	c := r.anonymousAt(path, header)
 	c.initialize(caps)
 	return c
 }
 
 // anonymous is a client over streamable HTTP without a session until it initializes one.
-func (r *running) anonymous(header map[string]string) *client {
+func (r *running) anonymous(header map[string]string) *client { return r.anonymousAt("/mcp", header) }
+
+func (r *running) anonymousAt(path string, header map[string]string) *client {
 	c := newClient(r.t)
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	var wg sync.WaitGroup
@@ -258,7 +266,7 @@ func (r *running) anonymous(header map[string]string) *client {
 	r.t.Cleanup(func() { c.leave(); cancel(); wg.Wait(); transport.CloseIdleConnections() })
 	var session string
 	c.send = func(raw string, to *reply) {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, r.base+"/mcp", strings.NewReader(raw))
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, r.base+path, strings.NewReader(raw))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
 		for name, value := range header {
@@ -273,7 +281,7 @@ func (r *running) anonymous(header map[string]string) *client {
 			resp, err := transport.RoundTrip(req)
 			if err != nil {
 				if ctx.Err() == nil {
-					c.t.Errorf("POST /mcp: %v", err)
+					c.t.Errorf("POST %s: %v", path, err)
 				}
 				return
 			}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
+)
+
+// Explained is a call of a tool that is not made.
+type Explained struct {
+	Caller    string // name of a key, or what rules compare with caller
+	Tool      string // any of its names
+	Arguments []byte
+	downstream.Provenance
+}
+
+// Explanation is the decision on a call.
+type Explanation struct {
+	trust.Decision
+	When     string // condition of the rule of the policy
+	Unlisted bool   // the definition of the tool is unknown
+	NoKey    bool   // no key has the caller's name
+}
+
+// Explain decides on a call and does not make it. The tool is looked up at its server if that can be listed.
+func Explain(ctx context.Context, a *App, e Explained) (x Explanation, err error) {
+	server, tool, qualified := catalog.Owner(e.Tool, a.servers.Configured)
+	known := true
+	if qualified {
+		known, _ = a.servers.Has(ctx, server, "", tool, nil) // the decision tells why a tool is out of reach
+	} else if server, tool, err = a.router.Resolve(ctx, e.Tool); err != nil {
+		return x, err
+	}
+	caller, keyed := a.keys.Named(e.Caller)
+	if !keyed {
+		x.NoKey, caller = true, auth.Caller{Name: e.Caller, ID: "name:" + e.Caller, Anonymous: true}
+	}
+	if scope := a.scopes[e.Profile]; scope != nil {
+		caller = caller.Within(scope)
+	}
+	x.Decision, err = a.servers.Decide(&downstream.Request{
+		Server: server, Tool: tool, Method: "tools/call", Params: catalog.Params(tool, e.Arguments, nil),
+		Caller: caller.ID, Visible: caller.Visible(), Provenance: e.Provenance,
+	})
+	switch {
+	case x.Action == "":
+		return x, err
+	case x.Action == trust.Allow && !known:
+		return x, &downstream.UnknownError{What: "tool", Name: e.Tool}
+	}
+	x.Unlisted = !a.servers.Listed(server, "", tool)
+	for i, rule := range a.opts.Config.Policy {
+		if x.Rule == fmt.Sprintf("policy[%d]", i) {
+			x.When = rule.When
+		}
+	}
+	return x, nil
+}

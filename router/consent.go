@@ -333,6 +333,9 @@ func (c *decider) message(a asking) string {
 	for i, step := range a.others {
 		if i == 0 {
 			message += "\nThe answer also applies to:"
+		} else if len(message) > 2*maxShownCalls {
+			message += fmt.Sprintf("\n… and %d steps that are not shown", len(a.others)-i)
+			break
 		}
 		message += "\nArguments: " + printable(string(step.Arguments), maxShownArguments)
 		if step.Each != "" {

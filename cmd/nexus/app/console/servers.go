@@ -16,7 +16,8 @@ import (
 
 // serverView is a server on the page.
 type serverView struct {
-	Name string `json:"name"`
+	Name    string `json:"name"`
+	Private bool   `json:"private,omitempty"` // its results are confidential
 	downstream.Status
 	Transitions []health.Transition `json:"transitions"`
 	Calls       int                 `json:"calls"` // in the history
@@ -38,10 +39,10 @@ func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
 		sum.Failed += u.Failed
 		calls[tool.server] = sum
 	}
-	list := []serverView{}
+	list, private := []serverView{}, c.opts.Servers.Private()
 	for _, name := range c.visibleServers(v) {
 		u := calls[name]
-		list = append(list, serverView{name, states[name], c.opts.Servers.Transitions(name), u.Calls, u.Failed})
+		list = append(list, serverView{name, slices.Contains(private, name), states[name], c.opts.Servers.Transitions(name), u.Calls, u.Failed})
 	}
 	reply(w, map[string]any{"servers": list, "can_switch": v.maySwitch()})
 }

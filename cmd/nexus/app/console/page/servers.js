@@ -90,7 +90,7 @@ export async function server({ main, path }) {
       h("p", { class: "crumbs" }, h("a", { href: "#/servers" }, "Servers")),
       h("div", { class: "head" }, h("h1", {}, name), badge(s.status), toggle(s, all.can_switch, load)),
       problem(s) && h("p", { class: "problem" }, problem(s)) || "",
-      facts(["Transport", s.transport], ["Protocol", s.protocol_version], ["In this state since", when(s.since)], ["Last healthy", s.last_healthy && when(s.last_healthy)],
+      facts(["Transport", s.transport], ["Data", s.private ? "private" : ""], ["Protocol", s.protocol_version], ["In this state since", when(s.since)], ["Last healthy", s.last_healthy && when(s.last_healthy)],
         ["Breaker", s.breaker], ["Calls in flight", s.in_flight + (s.queued ? `, ${s.queued} waiting` : "")], ["Sessions", s.sessions],
         ["Latency p50 / p95", s.latency_ms.p95 ? `${ms(s.latency_ms.p50)} / ${ms(s.latency_ms.p95)}` : "no calls yet"],
         ["Tools", h("a", { href: `#/tools?server=${at}` }, count(s.tools, "tool"))],

@@ -190,7 +190,8 @@ func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 // inert reports whether a tag loads nothing: it has no address, other than that of a link, and its content is not
 // special.
 func inert(t html.Token) bool {
-	if slices.Contains([]string{"style", "script", "pre", "textarea", "xmp", "plaintext", "title", "svg", "math"}, t.Data) {
+	switch t.Data {
+	case "style", "script", "pre", "textarea", "xmp", "plaintext", "title", "svg", "math":
 		return false
 	}
 	for _, a := range t.Attr {

@@ -102,7 +102,9 @@ const minGrowth = 16
 
 // ask gets the model's answer and shows it as it grows, without reasoning and half marks. It also returns what the
 // model reads of the result of each step. A refusal is an answer.
-func (s *Synthesizer) ask(ctx context.Context, model llm.Model, req Request) (*draft, map[string]*excerpt, llm.Response, error) {
+func (s *Synthesizer) ask(
+	ctx context.Context, model llm.Model, req Request,
+) (*draft, map[string]*excerpt, llm.Response, error) {
 	system, user, excerpts := promptOf(req, s.mask.Text)
 	prompt := llm.Request{System: system, Messages: []llm.Message{{Role: llm.RoleUser, Content: user}}}
 	if req.OnText != nil {

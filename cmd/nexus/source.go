@@ -89,7 +89,9 @@ func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs 
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}
-	a, err := app.New(ctx, app.Options{Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Mask: mask, Tape: t})
+	a, err := app.New(ctx, app.Options{
+		Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Mask: mask, Tape: t,
+	})
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}

@@ -15,7 +15,7 @@ import (
 // reports invalid syntax.
 func JSON(raw []byte, text func(string) string) ([]byte, error) { return walkJSON(raw, text, false) }
 
-// mapTexts passes all texts of a JSON value, also member names, through text. Invalid JSON stays as it is, but for text.
+// mapTexts passes all texts of a JSON value, also member names, through text; invalid JSON as a whole.
 func mapTexts(raw []byte, text func(string) string) []byte {
 	out, err := walkJSON(raw, text, true)
 	if err != nil {

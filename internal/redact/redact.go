@@ -4,8 +4,8 @@
 // [Name] classifies a name, [Text] redacts any text, which may contain JSON, headers, assignments, command lines and
 // URLs, and [JSON] redacts JSON values. Credentials are recognized by their names and formats: bearer tokens, basic
 // credentials, tokens marked by their issuer, private keys and passwords in URLs. A [Masker] also replaces the secrets
-// of a configuration. Others remain. Redaction is idempotent. All functions take linear time. A [Secret] is a credential
-// that prints as [Mark].
+// of a configuration. Others remain. Redaction is idempotent. All functions take linear time. A [Secret] is a
+// credential that prints as [Mark].
 package redact
 
 import (

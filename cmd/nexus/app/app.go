@@ -149,7 +149,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		},
 	})
 	a.servers.SetPolicy(policy)
-	a.models = newModels(cfg.LLM, router.Observed{Tracer: a.telemetry.Tracer(), Mask: a.opts.Mask, Done: a.meter.model}, opts.Tape, a.log)
+	observed := router.Observed{Tracer: a.telemetry.Tracer(), Mask: a.opts.Mask, Done: a.meter.model}
+	a.models = newModels(cfg.LLM, observed, opts.Tape, a.log)
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}

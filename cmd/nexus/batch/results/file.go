@@ -134,8 +134,8 @@ type file interface {
 // ErrExists means that Create refuses a file that already has results.
 var ErrExists = errors.New("already has results")
 
-// Create opens a new or empty file. It and Resume make files that only their owner can read; files that exist keep their
-// mode.
+// Create opens a new or empty file. It and Resume make files that only their owner can read; files that exist keep
+// their mode.
 func Create(path string) (*Writer, error) {
 	f, size, err := open(path)
 	if err != nil {

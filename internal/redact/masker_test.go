@@ -1,0 +1,52 @@
+package redact_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/redact"
+)
+
+func TestMasker(t *testing.T) {
+	const secret, pem = "s3<c&\"r/t +é", "-----BEGIN X-----\nMIIEvQIBADANBgkqhkiG9w0\n-----END X-----"
+	m := redact.NewMasker([]string{secret, "acme7", "abc", "redacted", pem, "long-secret", "long-secret-more"})
+	quoted, _ := json.Marshal(secret)
+	for _, form := range []string{secret, string(quoted), url.QueryEscape(secret), strings.ToLower(url.PathEscape(secret)), url.UserPassword("u", secret).String()} {
+		if got := m.Known("a " + form + " b"); strings.Contains(got, "s3") || !strings.HasPrefix(got, "a ") || !strings.HasSuffix(got, " b") {
+			t.Errorf("%s: got %s, want it masked", form, got)
+		}
+	}
+	for _, before := range []string{"", "u", "us", "use"} {
+		encoded := base64.StdEncoding.EncodeToString([]byte(before + secret + before))
+		if got := m.Known(encoded); !strings.Contains(got, redact.Mark) || len(got)-len(redact.Mark) > len(encoded)-12 {
+			t.Errorf("%s: got %s, want it masked", encoded, got)
+		}
+	}
+	for in, want := range map[string]string{
+		"acme7 xacme7 acme77 (acme7)": "[redacted] xacme7 acme77 ([redacted])", "abc redacted": "abc redacted",
+		"long-secret-more, long-secret": "[redacted], [redacted]", "line MIIEvQIBADANBgkqhkiG9w0": "line [redacted]", "": "",
+	} {
+		if got := m.Known(in); got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+	raw := []byte(`{"n": 1.50, "long-secret": ["a long-secret", "token"]}`)
+	if got, want := string(m.KnownJSON(raw)), `{"n": 1.50, "[redacted]": ["a [redacted]", "token"]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	m.Set([]string{"second-secret"})
+	if got, want := m.Known("long-secret second-secret"), "[redacted] [redacted]"; got != want {
+		t.Errorf("after one change: got %s, want %s", got, want)
+	}
+	m.Set(nil)
+	if got, want := m.Known("long-secret second-secret"), "long-secret [redacted]"; got != want {
+		t.Errorf("after two changes: got %s, want %s", got, want)
+	}
+	var none *redact.Masker
+	if got, want := none.Prompt("password: string, ghp_0123456789abcdefghij"), "password: string, "+redact.Mark; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -28,7 +28,7 @@ func timeless(t *testing.T, path string) []string {
 	strip = func(v any) any {
 		switch v := v.(type) {
 		case map[string]any:
-			for _, name := range []string{"seconds", "started", "trace_id", "started_ms", "duration_ms", "timings"} {
+			for _, name := range []string{"seconds", "started", "trace_id", "started_ms", "duration_ms", "timings", "approval"} {
 				delete(v, name)
 			}
 			for name := range v {

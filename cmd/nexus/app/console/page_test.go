@@ -20,6 +20,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/tests/browser"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -193,6 +194,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"views", testViews}, {"empty views", testEmptyViews}, {"failing step", testFailingStep}, {"filters", testFilters},
 		{"lost connection", testLostConnection}, {"ask", testAsk}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
+		{"approve tool", testApproveTool},
 		{"live", testLive}, {"many tabs", testManyTabs}, {"hostile names", testHostileNames}, {"large plan", testLargePlan},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, b, s) })
@@ -352,6 +354,30 @@ func testSwitchServer(t *testing.T, b *browser.Browser, s *site) {
 	p.Check()
 	p.Click("#switch-warehouse")
 	p.Wait(`document.querySelector("#switch-warehouse")?.textContent === "Disable"`)
+}
+
+// The page of a server shows what has changed at its tools, also in a name with markup, and approves it.
+func testApproveTool(t *testing.T, b *browser.Browser, _ *site) {
+	changing := &mcptest.Server{Stateless: true}
+	const tools = `[{"name":"<b>lookup</b>","description":"Gives the %s of an employee.","inputSchema":{"type":"object"}}]`
+	changing.SetTools(fmt.Sprintf(tools, "name"))
+	web := httptest.NewServer(changing)
+	t.Cleanup(web.Close)
+	s := open(t, func(o *app.Options) {
+		o.Config.Tools.Pin = pins.Enforce
+		o.Config.Servers = []downstream.ServerConfig{{Name: "hr", Type: downstream.TransportHTTP, URL: web.URL}}
+	})
+	s.post("list_available_tools", "{}")
+	changing.SetTools(fmt.Sprintf(tools, "salary"))
+	s.post("run", `{"tool":"hr__other"}`) // an unknown tool is looked up
+	p := b.Open(t, s.base+"/ui/#/servers/hr", browser.Options{})
+	p.Wait(`document.querySelector("del")?.textContent === "name" && document.querySelector("ins")?.textContent === "salary"`)
+	p.Wait(`document.querySelector(".change").textContent.includes("<b>lookup</b>") && document.querySelector("main").textContent.includes("Approved by first sight")`)
+	p.Screenshot("page-approve-tool")
+	p.Check()
+	p.Click("[id^=approve-]")
+	p.Wait(`!document.querySelector(".change") && !document.querySelector("main").textContent.includes("quarantined")`)
+	p.Check()
 }
 
 // What happens shows without a reload: events renew the view.

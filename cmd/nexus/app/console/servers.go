@@ -42,7 +42,8 @@ func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
 	list, private := []serverView{}, c.opts.Servers.Private()
 	for _, name := range c.visibleServers(v) {
 		u := calls[name]
-		list = append(list, serverView{name, slices.Contains(private, name), states[name], c.opts.Servers.Transitions(name), u.Calls, u.Failed})
+		list = append(list, serverView{
+			name, slices.Contains(private, name), states[name], c.opts.Servers.Transitions(name), u.Calls, u.Failed})
 	}
 	reply(w, map[string]any{"servers": list, "can_switch": v.maySwitch()})
 }

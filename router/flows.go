@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
@@ -62,7 +63,9 @@ func (c *decider) addSources() {
 // has said carries nothing.
 func (c *decider) sources(step plan.Step) []string {
 	simple := step.Each == "" && step.When == "" && step.Pick == ""
-	if simple && stated(step.Arguments, append(c.s.user.entered, c.s.q.Text)) {
+	tool, unknown := c.s.usable().Lookup(step.Tool)
+	texts := append(slices.Clone(c.s.user.entered), c.s.q.Text)
+	if simple && unknown == nil && stated(step.Arguments, tool.InputSchema, texts) {
 		return nil
 	}
 	return c.shown.servers
@@ -102,9 +105,11 @@ func (c *decider) startEarly(step plan.Step) {
 	}
 }
 
-// stated reports whether texts of the user contain every value of arguments, as whole words, and there is any.
-func stated(arguments json.RawMessage, texts []string) bool {
-	some := false
+// stated reports whether a user has said every value of arguments word by word, and there is any. Everything else could
+// be a code for what the model was shown: names that the tool does not have, values without words, other cases of
+// letters or spaces, and words that are used again.
+func stated(arguments, schema json.RawMessage, texts []string) bool {
+	texts, some := slices.Clone(texts), false
 	for d := jsontext.NewDecoder(strings.NewReader(string(arguments))); ; {
 		name := false
 		if kind, length := d.StackIndex(d.StackDepth()); kind == '{' {
@@ -114,39 +119,53 @@ func stated(arguments json.RawMessage, texts []string) bool {
 		if err != nil {
 			return some
 		}
-		switch {
+		switch kind := token.Kind(); {
+		case kind == '{', kind == '}', kind == '[', kind == ']':
 		case name:
-		case token.Kind() == 't', token.Kind() == 'f':
-			return false
-		case token.Kind() == '"', token.Kind() == '0':
-			value := token.String()
-			if some = true; !slices.ContainsFunc(texts, func(text string) bool { return says(text, value) }) {
+			if jsonrpc.Get(schema, "properties", token.String()) == nil {
 				return false
 			}
+		case kind != '"' && kind != '0' || !take(texts, token.String()):
+			return false
+		default:
+			some = true
 		}
 	}
 }
 
-// says reports whether a text contains the words of another. Case and white space do not matter.
-func says(text, words string) bool {
-	text, words = folded(text), folded(words)
+// take removes words from the first of the texts that has them, or has them in other cases and with other spaces if
+// the words are in lower case with single ones.
+func take(texts []string, words string) bool {
+	for i, text := range texts {
+		for _, in := range []string{text, folded(text)} {
+			if at := wordsAt(in, words); at >= 0 {
+				texts[i] = in[:at] + "\x00" + in[at+len(words):]
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func folded(text string) string { return strings.Join(strings.Fields(strings.ToLower(text)), " ") }
+
+// wordsAt returns the place of whole words in a text, -1 if it does not have them.
+func wordsAt(text, words string) int {
 	for from := 0; words != ""; {
 		at := strings.Index(text[from:], words)
 		if at < 0 {
-			return false
+			break
 		}
 		at += from
 		before, _ := utf8.DecodeLastRuneInString(text[:at])
 		after, _ := utf8.DecodeRuneInString(text[at+len(words):])
 		if !inWord(before) && !inWord(after) {
-			return true
+			return at
 		}
 		from = at + 1
 	}
-	return true
+	return -1
 }
-
-func folded(text string) string { return strings.Join(strings.Fields(strings.ToLower(text)), " ") }
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 

@@ -32,7 +32,7 @@ func newFlowKit(t *testing.T, change func(*router.Options, *downstream.Options),
 		for _, s := range []struct{ name, data, tools string }{
 			{"hr", "private", `{"name":"get_employee",` + anything + readOnly + `},{"name":"refuse",` + anything + readOnly + `}`},
 			{"payroll", "private", `{"name":"get_tax",` + anything + readOnly + `},{"name":"add_bonus",` + anything + `}`},
-			{"search", "", `{"name":"web_search",` + anything + readOnly + `},{"name":"now",` + anything + readOnly + `}`},
+			{"search", "", `{"name":"web_search","inputSchema":{"type":"object","properties":{"q":{}}}` + readOnly + `},{"name":"now",` + anything + readOnly + `}`},
 			{"mail", "public", `{"name":"send_email",` + anything + `}`},
 		} {
 			server := &mcptest.Server{OnLine: f.answer(s.name)}

@@ -29,7 +29,7 @@ func (c *callChain) permit(ctx context.Context, r *Request) error {
 	}
 	r.Consent = "user"
 	r.decided(d)
-	r.Modern = false // the router relays what the server asks for, so that no later request of the client repeats the call
+	r.Modern = false // the router relays what the server asks, so that no retry of the client needs consent again
 	return nil
 }
 

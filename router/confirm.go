@@ -12,8 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// Confirm returns a function that asks the client of a request whether it may go to a server. tool and params are as the
-// server gets them.
+// Confirm returns a function that asks the client of a request whether it may go to a server. tool and params are as
+// the server gets them.
 func Confirm(x *edge.Exchange, server, tool string, params []byte) downstream.Confirm {
 	return func(ctx context.Context, d trust.Decision) error {
 		elicit := elicitor(x)

@@ -21,8 +21,8 @@ type explainCmd struct {
 	Caller    string   `arg:"" help:"Name of an API key, or another value of caller."`
 	Tool      string   `arg:"" help:"The tool: its bare name, or server__tool."`
 	Arguments string   `arg:"" optional:"" help:"Its arguments as a JSON object." default:"{}"`
-	Profile   string   `help:"Profile that the call comes from: router, proxy, server:NAME or a configured one." default:"router"`
-	Source    string   `help:"Who chooses the call: client, model, rules or given." enum:"client,model,rules,given" default:"client"`
+	Profile   string   `help:"router, proxy, server:NAME or a profile." default:"router"`
+	Source    string   `help:"Who chooses the call." enum:"client,model,rules,given" default:"client"`
 	Round     int      `help:"Round of planning; 0 without a plan."`
 	Carries   []string `help:"Servers whose results the call carries." placeholder:"SERVER"`
 	JSON      bool     `name:"json" help:"Print JSON."`

@@ -119,7 +119,8 @@ func leading(when string) *vm.Program {
 	if err != nil {
 		return nil
 	}
-	for n, ok := tree.Node.(*ast.BinaryNode); ok && (n.Operator == "&&" || n.Operator == "and"); n, ok = n.Left.(*ast.BinaryNode) {
+	n, ok := tree.Node.(*ast.BinaryNode)
+	for ; ok && (n.Operator == "&&" || n.Operator == "and"); n, ok = n.Left.(*ast.BinaryNode) {
 		text := string([]rune(when)[:n.Location().From])
 		left, err := parser.Parse(text)
 		if err != nil || left.Node.String() != n.Left.String() { // within parentheses

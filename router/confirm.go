@@ -22,7 +22,8 @@ func Confirm(x *edge.Exchange, server, tool string, params []byte) downstream.Co
 		}
 		asking, cancel := limitAsking(ctx)
 		defer cancel()
-		_, err := elicit(asking, requestMessage(x, server, tool, params, d.Reason), []byte(`{"type":"object","properties":{}}`))
+		message := requestMessage(x, server, tool, params, d.Reason)
+		_, err := elicit(asking, message, []byte(`{"type":"object","properties":{}}`))
 		switch {
 		case err == nil:
 			return nil

@@ -62,7 +62,7 @@ func (c *callChain) decide(r *Request) (trust.Decision, error) {
 func (c *callChain) callOf(r *Request, policy *trust.Policy) *trust.Call {
 	s, tool := r.server, r.calledTool()
 	call := &trust.Call{
-		Caller: callerName(r.Caller), Profile: r.Profile, Server: r.Server, Method: methodOf(r), Tool: tool,
+		Caller: callerName(r.Caller), Profile: r.Profile, Server: r.Server, Method: r.Method, Tool: tool,
 		Reads: r.Reads, Destructive: r.Destructive, Source: cmp.Or(r.Source, trust.SourceClient),
 		Round: r.Round, Carries: r.Carries, AfterResults: r.AfterResults,
 		Private: s.Config.Private(),
@@ -98,17 +98,6 @@ func judged(method string) bool {
 		return false
 	}
 	return true
-}
-
-// methodOf returns the method of a request as the specification writes it. A server may ignore the case of methods.
-func methodOf(r *Request) string {
-	for _, known := range [...]string{"tools/call", "prompts/get", "resources/read", "resources/subscribe",
-		"completion/complete", "logging/setLevel", "tasks/get", "tasks/result", "tasks/list", "tasks/cancel"} {
-		if strings.EqualFold(r.Method, known) {
-			return known
-		}
-	}
-	return r.Method
 }
 
 // calledTool returns the own name of the tool that a request calls; empty if it calls none. A server may ignore the

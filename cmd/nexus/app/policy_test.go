@@ -52,7 +52,6 @@ func TestEveryRuleDecides(t *testing.T) {
 		decidedCalls("policy[0]", "all", "erase", `"reason":"forbidden"`, `"reason":"forbidden"`),
 		[]decided{
 			{"policy[1]", "/servers/a/mcp", "all", "resources/read", `{"uri":"x://1"}`, "", "No such thing."},
-			{"policy[1]", "/servers/a/mcp", "all", "Resources/Read", `{"uri":"x://1"}`, "", "No such thing."},
 			{"policy[1]", "/proxy/mcp", "all", "resources/read", `{"uri":"a__x://1"}`, "", "No such thing."},
 			{"policy[1]", "/servers/a/mcp", "all", "resources/subscribe", `{"uri":"x://1"}`, "", "No such thing."},
 			{"policy[1]", "/servers/a/mcp", "all", "prompts/get", `{"name":"p"}`, "", "No such thing."},
@@ -103,7 +102,7 @@ func decisive(t *testing.T, without string) (*running, []*peer) {
 	a, b := newPeer(append(tools, definition("pinned", readHint))...), newPeer(definition("post", readHint))
 	a.OnMessage = func(ctx context.Context, m message, send func(string)) bool {
 		switch m.Method {
-		case "resources/read", "Resources/Read", "resources/subscribe", "prompts/get", "completion/complete", "vendor/thing":
+		case "resources/read", "resources/subscribe", "prompts/get", "completion/complete", "vendor/thing":
 			a.mu.Lock()
 			a.seen = append(a.seen, m)
 			a.mu.Unlock()

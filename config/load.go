@@ -305,6 +305,7 @@ func (c loader) onlyRemoves(now Config) bool {
 			return false
 		}
 	}
-	return reflect.DeepEqual(now.Policy, c.used.Policy) && now.Auth.Anonymous == c.used.Auth.Anonymous && reflect.DeepEqual(now.Auth.OAuth, c.used.Auth.OAuth) &&
+	return reflect.DeepEqual(now.Policy, c.used.Policy) && now.Auth.Anonymous == c.used.Auth.Anonymous &&
+		reflect.DeepEqual(now.Auth.OAuth, c.used.Auth.OAuth) &&
 		reflect.DeepEqual(now.RateLimit, c.used.RateLimit)
 }

@@ -15,8 +15,8 @@ import (
 var live = []string{"auth.", "rate_limit.", "log.level", "policy"}
 
 // Reload applies another configuration while requests are served: its servers, API keys, access tokens, rate limit,
-// policy and log level. Calls in flight continue, except those whose key or token is no longer valid. A warning names the changed
-// settings that need a restart. After an error nothing has changed. Reload is safe for concurrent use.
+// policy and log level. Calls in flight continue, except those whose key or token is no longer valid. A warning names
+// the changed settings that need a restart. After an error nothing has changed. Reload is safe for concurrent use.
 func (a *App) Reload(cfg config.Config) error {
 	a.lifecycle.reloading.Lock()
 	defer a.lifecycle.reloading.Unlock()

@@ -41,7 +41,7 @@ func (s *queryState) compose(ctx context.Context, late bool) {
 	request := synth.Request{
 		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.forAnswer(), Unmet: s.record.Unmet,
 		Note:   s.record.withSkipped(s.note),
-		OnText: func(text string) { s.q.Report.answer(synth.WithoutImages(text)) }, Model: s.model(),
+		OnText: func(text string) { s.q.Report.answer(s.clean(text)) }, Model: s.model(),
 	}
 	if !s.q.DryRun {
 		s.q.Report.milestone(atSynthesizing, "Synthesizing response...")
@@ -57,7 +57,7 @@ func (s *queryState) compose(ctx context.Context, late bool) {
 	if s.record.NeedsApproval {
 		s.record.Answer.Text += "\n\n" + s.approvalNote()
 	}
-	s.record.Answer.Text = synth.WithoutImages(s.record.Answer.Text) // whoever wrote it, it repeats servers
+	s.record.Answer.Text = s.clean(s.record.Answer.Text) // whoever wrote it, it repeats servers
 	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
 }
 

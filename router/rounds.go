@@ -31,8 +31,9 @@ type queryState struct {
 	record    *Record
 	last      *round // nil before the first
 	maxRounds int
-	planned   float64 // progress up to which earlier rounds have planned
-	note      string  // the planner's note for the answer
+	planned   float64         // progress up to which earlier rounds have planned
+	note      string          // the planner's note for the answer
+	addresses map[string]bool // of the answer: whether a result has them
 	user      userState
 	planning  planningState
 	results   *execution.Budget // bytes

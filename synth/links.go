@@ -1,0 +1,92 @@
+package synth
+
+import (
+	"regexp"
+	"strings"
+)
+
+// removed takes the place of an address.
+const removed = "(address removed)"
+
+var (
+	definition = regexp.MustCompile(`\]:[ \t]*\n?[ \t]*\S*`)
+	tagBegin   = regexp.MustCompile(`<[A-Za-z/!?][^>]*>?`)
+	plainTag   = regexp.MustCompile(`^</?[A-Za-z][A-Za-z0-9]*[ \t]*/?>$`)
+	scheme     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	bare       = regexp.MustCompile(`(?i)\b(?:https?|ftp|wss?)(?::|&[#a-z0-9]+;|\\:)[^\s<>"]*|\bwww\.[^\s<>"]*`)
+)
+
+// WithoutAddresses removes the addresses in Markdown that known does not know, and turns links to them into text: a
+// model may have put into them what it has read, and a client that shows them may fetch them. known must be fast. It
+// follows [WithoutImages]. Code is treated like text.
+func WithoutAddresses(text string, known func(address string) bool) string {
+	allowed := func(address string) bool { return scheme.MatchString(address) && known(address) }
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "](")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		begin, target, size := destination(rest)
+		if allowed(target) {
+			b.WriteString("](" + rest[:size])
+		} else {
+			b.WriteString("] " + removed[:len(removed)-1])
+			size = max(size, begin)
+		}
+		text = rest[size:]
+	}
+	text = definition.ReplaceAllStringFunc(b.String(), func(s string) string {
+		if target := strings.TrimLeft(s[2:], " \t\n"); strings.ContainsAny(target, `/:&\.@`) {
+			return "] : " + removed
+		}
+		return "] :" + s[2:]
+	})
+	text = tagBegin.ReplaceAllStringFunc(text, func(s string) string {
+		if plainTag.MatchString(s) || allowed(strings.Trim(s, "<>")) {
+			return s
+		}
+		return "&lt;" + s[1:]
+	})
+	return bare.ReplaceAllStringFunc(text, func(s string) string {
+		for end := len(s); end > 0; { // a link ends before punctuation
+			if allowed(s[:end]) {
+				return s
+			}
+			shorter := strings.TrimRight(s[:end], ".,;:!?'*_~`|")
+			if shorter == s[:end] {
+				if shorter = strings.TrimSuffix(strings.TrimSuffix(shorter, ")"), "]"); shorter == s[:end] {
+					break
+				}
+			}
+			end = len(shorter)
+		}
+		kept := len(strings.TrimRight(s, ".,;:!?)]"))
+		return removed + s[kept:]
+	})
+}
+
+// destination returns the destination at the begin of what follows "](": where it begins, what it is, and the size of
+// the text up to its end.
+func destination(s string) (begin int, target string, size int) {
+	begin = len(s) - len(strings.TrimLeft(s, " \t\n"))
+	own := s[begin:]
+	if strings.HasPrefix(own, "<") {
+		target, _, _ = strings.Cut(own[1:], "\n")
+		target, _, _ = strings.Cut(target, ">")
+		return begin, target, min(len(s), begin+len(target)+2)
+	}
+	depth := 0
+	for i, r := range own {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')' && depth == 0, r <= ' ':
+			return begin, own[:i], begin + i
+		case r == ')':
+			depth--
+		}
+	}
+	return begin, own, len(s)
+}

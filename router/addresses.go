@@ -19,7 +19,8 @@ const maxAddresses = 200
 func (s *queryState) clean(text string) string {
 	text = synth.WithoutImages(text)
 	private := s.router.servers.Private()
-	if !slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool { return slices.Contains(private, o.Step.Server) }) {
+	confidential := func(o plan.Outcome) bool { return slices.Contains(private, o.Step.Server) }
+	if !slices.ContainsFunc(s.record.Outcomes, confidential) {
 		return text
 	}
 	return synth.WithoutAddresses(text, func(address string) bool {

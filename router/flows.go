@@ -87,7 +87,8 @@ func (c *decider) private() (names []string) {
 	return names
 }
 
-// needsApproval reports whether a model's call of a tool needs the user's consent, as far as its arguments do not matter.
+// needsApproval reports whether a model's call of a tool needs the user's consent, as far as its arguments do not
+// matter.
 func (c *decider) needsApproval(tool plan.Tool) bool {
 	d, err := c.decision(tool, []byte(`{}`), c.provenance(plan.SourceModel, tool, c.shown.servers))
 	return err == nil && d.Action == trust.Ask

@@ -109,9 +109,10 @@ func TestFlows_Ways(t *testing.T) {
 					steps := `{"steps":[` + row.steps + `]}`
 					var q router.Query
 					plans := []string{by + steps, `[]`}
-					if by == "given" {
+					switch by {
+					case "given":
 						q.Plan, plans = json.RawMessage(steps), nil
-					} else if by == byRules {
+					case byRules:
 						plans = plans[:1]
 					}
 					k := newFlowKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = setting }, plans...)

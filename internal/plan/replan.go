@@ -169,8 +169,8 @@ func canonical(value json.RawMessage) (string, bool) {
 
 // Pending returns the remaining steps of a plan that has run in part, such that running them later repeats no write:
 // all steps except writes whose calls may have reached their servers. References to these writes are replaced by
-// their values, and what they carry is kept in Carries. left are the steps that need more of a write than a value, and all steps that depend on them: they
-// cannot run later.
+// their values, and what they carry is kept in Carries. left are the steps that need more of a write than a value, and
+// all steps that depend on them: they cannot run later.
 func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Step) {
 	made, values := map[string]bool{}, map[string]json.RawMessage{}
 	for _, o := range done {

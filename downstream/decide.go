@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
@@ -62,7 +63,7 @@ func (c *callChain) decide(r *Request) (trust.Decision, error) {
 func (c *callChain) callOf(r *Request, policy *trust.Policy) *trust.Call {
 	s, tool := r.server, r.calledTool()
 	call := &trust.Call{
-		Caller: callerName(r.Caller), Profile: r.Profile, Server: r.Server, Method: r.Method, Tool: tool,
+		Caller: callerName(r.Caller), Profile: r.Profile, Server: r.Server, Method: r.Method, Tool: texts.VisibleName(tool),
 		Reads: r.Reads, Destructive: r.Destructive, Source: cmp.Or(r.Source, trust.SourceClient),
 		Round: r.Round, Carries: r.Carries, AfterResults: r.AfterResults,
 		Private: s.Config.Private(),
@@ -78,7 +79,8 @@ func (c *callChain) callOf(r *Request, policy *trust.Policy) *trust.Call {
 		call.Arguments = argumentsOf(r)
 	}
 	if !r.Step && tool != "" && (r.Source != "" || policy.Uses(trust.VarReads, trust.VarDestructive)) {
-		if t := r.connection().Lists.Tool(tool); t != nil { // without a definition, both are false
+		call.Reads, call.Destructive = false, true // without a definition, a rule that denies has to hold
+		if t := r.connection().Lists.Tool(tool); t != nil {
 			call.Reads, call.Destructive = t.ReadsOnly(), t.Annotations.Destructive()
 		}
 	}

@@ -132,6 +132,15 @@ func (s *queryState) approvalNote() string {
 	b.WriteString("These calls need your approval and were not made:\n")
 	flows, writes := s.record.Plan.Flows(), false
 	for _, o := range s.record.Outcomes {
+		if o.Failed() && o.Err.Reason == reason.DependencyFailed && s.record.pending.Step(o.Step.ID) != nil {
+			fmt.Fprintf(&b, "- %s, after those: %s of server %s with %s", o.Step.ID, printable(o.Step.Tool, maxShownName),
+				o.Step.Server, printable(string(o.Step.Arguments), maxShownArguments))
+			if flow := s.router.describeFlow(flows[o.Step.ID], o.Step.Server); flow != "" {
+				b.WriteString(". " + flow)
+			}
+			b.WriteByte('\n')
+			continue
+		}
 		if !o.Failed() || o.Err.Reason != reason.NeedsApproval {
 			continue
 		}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
@@ -55,21 +57,71 @@ func (c *decider) addSources() {
 			step.Carries = slices.DeleteFunc(step.Carries, func(name string) bool { return !slices.Contains(known, name) })
 			continue
 		}
-		step.Carries = c.sources(*step)
+		tool, _ := c.s.usable().Lookup(step.Tool)
+		step.Carries = c.sources(*step, tool)
 	}
 }
 
 // sources returns the servers whose results a planned step carries because its planner was shown them. What the user
 // has said carries nothing.
-func (c *decider) sources(step plan.Step) []string {
-	simple := step.Each == "" && step.When == "" && step.Pick == ""
-	tool, unknown := c.s.usable().Lookup(step.Tool)
-	texts := append(slices.Clone(c.s.user.entered), c.s.q.Text)
-	if simple && unknown == nil && stated(step.Arguments, tool.InputSchema, texts) {
+func (c *decider) sources(step plan.Step, tool plan.Tool) []string {
+	if len(c.shown.servers) == 0 || c.stated(step, tool) {
 		return nil
 	}
 	return c.shown.servers
 }
+
+// stated reports whether a step sends only what the user has said: one argument that the tool declares, word for word.
+// The choice of the words can still tell something. Therefore it is true of one step of a query for each server.
+func (c *decider) stated(step plan.Step, tool plan.Tool) bool {
+	arguments := map[string]json.RawMessage{}
+	declared, err := schema.Read(tool.InputSchema)
+	if step.Each != "" || step.When != "" || step.Pick != "" || err != nil ||
+		!canonical(step.Arguments) || json.Unmarshal(step.Arguments, &arguments) != nil || len(arguments) != 1 {
+		return false
+	}
+	for name, value := range arguments {
+		words := string(value)
+		if text := jsonrpc.Text(value); text != "" {
+			words = text
+		}
+		said := func(text string) bool { return says(text, words) }
+		if declared.Field(name) == nil || !said(c.s.q.Text) && !slices.ContainsFunc(c.s.user.entered, said) {
+			return false
+		}
+	}
+	call := step.ID + " " + tool.Tool + " " + string(step.Arguments)
+	if first, some := c.s.user.stated[tool.Server]; some {
+		return first == call
+	}
+	c.s.user.stated[tool.Server] = call
+	return true
+}
+
+// canonical reports whether JSON has no spaces and no needless escapes, which could be a code.
+func canonical(raw []byte) bool {
+	plain := jsontext.Value(bytes.Clone(raw))
+	return plain.Compact(jsontext.PreserveRawStrings(false)) == nil && bytes.Equal(plain, raw)
+}
+
+// says reports whether a text contains other words, as whole words.
+func says(text, words string) bool {
+	for from := 0; ; {
+		at := strings.Index(text[from:], words)
+		if at < 0 {
+			return false
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(words):])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		from = at + 1
+	}
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // private returns the private servers that the query may use, if there are others, too.
 func (c *decider) private() (names []string) {
@@ -87,8 +139,7 @@ func (c *decider) private() (names []string) {
 	return names
 }
 
-// needsApproval reports whether a model's call of a tool needs the user's consent, as far as its arguments do not
-// matter.
+// needsApproval reports whether a model's call of a tool needs the user's consent whatever its arguments.
 func (c *decider) needsApproval(tool plan.Tool) bool {
 	d, err := c.decision(tool, []byte(`{}`), c.provenance(plan.SourceModel, tool, c.shown.servers))
 	return err == nil && d.Action == trust.Ask
@@ -100,75 +151,11 @@ func (c *decider) startEarly(step plan.Step) {
 	if unknown != nil {
 		return
 	}
-	from := c.provenance(plan.SourceModel, tool, c.sources(step))
+	from := c.provenance(plan.SourceModel, tool, c.sources(step, tool))
 	if d, err := c.decision(tool, step.Arguments, from); err == nil && d.Action == trust.Allow {
 		c.r.execution.Start(step, tool, from)
 	}
 }
-
-// stated reports whether a user has said every value of arguments word by word, and there is any. Everything else could
-// be a code for what the model was shown: names that the tool does not have, values without words, other cases of
-// letters or spaces, and words that are used again.
-func stated(arguments, schema json.RawMessage, texts []string) bool {
-	texts, some := slices.Clone(texts), false
-	for d := jsontext.NewDecoder(strings.NewReader(string(arguments))); ; {
-		name := false
-		if kind, length := d.StackIndex(d.StackDepth()); kind == '{' {
-			name = length%2 == 0
-		}
-		token, err := d.ReadToken()
-		if err != nil {
-			return some
-		}
-		switch kind := token.Kind(); {
-		case kind == '{', kind == '}', kind == '[', kind == ']':
-		case name:
-			if jsonrpc.Get(schema, "properties", token.String()) == nil {
-				return false
-			}
-		case kind != '"' && kind != '0' || !take(texts, token.String()):
-			return false
-		default:
-			some = true
-		}
-	}
-}
-
-// take removes words from the first of the texts that has them, or has them in other cases and with other spaces if
-// the words are in lower case with single ones.
-func take(texts []string, words string) bool {
-	for i, text := range texts {
-		for _, in := range []string{text, folded(text)} {
-			if at := wordsAt(in, words); at >= 0 {
-				texts[i] = in[:at] + "\x00" + in[at+len(words):]
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func folded(text string) string { return strings.Join(strings.Fields(strings.ToLower(text)), " ") }
-
-// wordsAt returns the place of whole words in a text, -1 if it does not have them.
-func wordsAt(text, words string) int {
-	for from := 0; words != ""; {
-		at := strings.Index(text[from:], words)
-		if at < 0 {
-			break
-		}
-		at += from
-		before, _ := utf8.DecodeLastRuneInString(text[:at])
-		after, _ := utf8.DecodeRuneInString(text[at+len(words):])
-		if !inWord(before) && !inWord(after) {
-			return at
-		}
-		from = at + 1
-	}
-	return -1
-}
-
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // describeFlow says which private data a call to a server carries there; it is empty if that needs no consent.
 func (r *Router) describeFlow(carries []string, server string) string {

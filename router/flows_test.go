@@ -150,6 +150,9 @@ func TestFlows_Ways(t *testing.T) {
 // What needs no consent, although private data is near, and what a model sends after it has seen private results.
 func TestFlows_Rounds(t *testing.T) {
 	const hr = `{"steps":[{"id":"h","tool":"get_employee"}],"more":true}`
+	x := func(arguments string) string {
+		return `{"steps":[{"id":"x","tool":"web_search","arguments":` + arguments + `}]}`
+	}
 	for _, row := range []struct {
 		name, question string
 		plans          []string
@@ -163,9 +166,17 @@ func TestFlows_Rounds(t *testing.T) {
 		{"a bare array that refers", "", []string{`[{"tool":"get_employee"},{"tool":"web_search","arguments":{"q":"$s1.name"}}]`}, 1, ""},
 		{"a model that saw results", "", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"98765"}}]}`}, 1, ""},
 		{"no argument at all", "", []string{hr, `{"steps":[{"id":"x","tool":"now"}]}`}, 1, ""},
-		{"a truth value", "Is Ada admin", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"Ada","yes":true}}]}`}, 1, ""},
-		{"part of a word", "Adaptors?", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"Ada"}}]}`}, 1, ""},
-		{"what the question says", "Who is Ada, and the weather in  Oslo?", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"weather in oslo"}}]}`}, 0, `search.web_search{"q":"weather in oslo"}`},
+		{"part of a word", "Adaptors?", []string{hr, x(`{"q":"Ada"}`)}, 1, ""},
+		{"other case", "Who is Ada?", []string{hr, x(`{"q":"ada"}`)}, 1, ""},
+		{"further argument", "Who is Ada?", []string{hr, x(`{"q":"Ada","r":"Ada"}`)}, 1, ""},
+		{"undeclared argument", "Who is Ada?", []string{hr, x(`{"r":"Ada"}`)}, 1, ""},
+		{"list", "Who is Ada?", []string{hr, x(`{"q":["Ada"]}`)}, 1, ""},
+		{"empty text", "Who is Ada?", []string{hr, x(`{"q":""}`)}, 1, ""},
+		{"condition", "Who is Ada?", []string{hr, x(`{"q":"Ada"},"when":"1 > 0"`)}, 1, ""},
+		{"what the question says", "Who is Ada, and the weather in Oslo?", []string{hr, x(`{"q":"weather in Oslo"}`)}, 0, `search.web_search{"q":"weather in Oslo"}`},
+		{"a number in the question", "What is 4711?", []string{hr, x(`{"q":4711}`)}, 0, `search.web_search{"q":4711}`},
+		{"two texts of the question", "Who is Ada, and the weather in Oslo?", []string{hr, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"Oslo"}},{"id":"y","tool":"web_search","arguments":{"q":"Ada"},"after":["x"]}]}`}, 1,
+			`search.web_search{"q":"Oslo"}`},
 		{"an error's text", "", []string{`{"steps":[{"id":"h","tool":"refuse"}],"more":true}`, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"b"}}]}`}, 1, ""},
 		{"three rounds", "", []string{hr, `{"steps":[{"id":"n","tool":"get_tax"}],"more":true}`, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"b"}}]}`}, 1, ""},
 		{"results of a public server", "", []string{`{"steps":[{"id":"h","tool":"now"}],"more":true}`, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"b"}}]}`}, 0, `search.now{} search.web_search{"q":"b"}`},

@@ -48,9 +48,10 @@ type planningState struct {
 
 // userState is what the user was asked, and has said about the query besides its text.
 type userState struct {
-	forms    int      // shown to the user
-	entered  []string // texts entered in them
-	approved bool     // the given plan is approved as it is
+	forms    int               // shown to the user
+	entered  []string          // texts entered in them
+	stated   map[string]string // the step for each server that sends only what the user has said, see decider.stated
+	approved bool              // the given plan is approved as it is
 }
 
 // round is one round of planning and execution.
@@ -71,6 +72,7 @@ func (r *Router) newState(q Query, given *plan.Plan, began time.Time) *queryStat
 	q.Origin.Visible = within(q.Origin.Visible, q.Servers...)
 	s := &queryState{
 		router: r, q: q, given: given, began: began, maxRounds: r.opts.MaxRounds, planned: atExecuting,
+		user:    userState{stated: map[string]string{}},
 		results: execution.NewBudget(int64(r.opts.Limits.QueryBytes)), calls: execution.NewBudget(execution.MaxCalls),
 		record: &Record{Plan: plan.Plan{Source: plan.SourceRules, Steps: []plan.Step{}}, missing: map[string][]string{}},
 	}

@@ -13,7 +13,7 @@ var (
 	tagBegin   = regexp.MustCompile(`<[A-Za-z/!?][^>]*>?`)
 	plainTag   = regexp.MustCompile(`^</?[A-Za-z][A-Za-z0-9]*[ \t]*/?>$`)
 	scheme     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	bare       = regexp.MustCompile(`(?i)\b(?:https?|ftp|wss?)(?::|&[#a-z0-9]+;|\\:)[^\s<>"]*|\bwww\.[^\s<>"]*`)
+	bare       = regexp.MustCompile(`(?i)(?:\b|_)(?:https?|ftp|wss?)(?::|&[#a-z0-9]+;|\\:)[^\s<>"]*|(?:\b|_)www\.[^\s<>"]*`)
 )
 
 // WithoutAddresses removes the addresses in Markdown that known does not know, and turns links to them into text: a
@@ -50,9 +50,12 @@ func WithoutAddresses(text string, known func(address string) bool) string {
 		return "&lt;" + s[1:]
 	})
 	return bare.ReplaceAllStringFunc(text, func(s string) string {
+		own := strings.TrimLeft(s, "_")
+		lead := s[:len(s)-len(own)]
+		s = own
 		for end := len(s); end > 0; { // a link ends before punctuation
 			if allowed(s[:end]) {
-				return s
+				return lead + s
 			}
 			shorter := strings.TrimRight(s[:end], ".,;:!?'*_~`|")
 			if shorter == s[:end] {
@@ -63,7 +66,7 @@ func WithoutAddresses(text string, known func(address string) bool) string {
 			end = len(shorter)
 		}
 		kept := len(strings.TrimRight(s, ".,;:!?)]"))
-		return removed + s[kept:]
+		return lead + removed + s[kept:]
 	})
 }
 

@@ -32,6 +32,7 @@ func TestWithoutAddresses(t *testing.T) {
 		"see https://evil.example/4711, www.evil.example/4711.":                                              "see (address removed), (address removed).",
 		"HTTPS://4711.evil.example":                                                                          "(address removed)",
 		"**https://evil.example/?d=4711**":                                                                   "**(address removed)",
+		"_https://evil.example/4711_ and _https://hr.example/people/7_":                                      "_(address removed) and _https://hr.example/people/7_",
 		"https&#58;//evil.example/4711":                                                                      "(address removed)",
 	} {
 		if got := synth.WithoutAddresses(text, known); got != want {

@@ -50,7 +50,7 @@ func arrows() []arrow {
 		{"internal/texts", nil},
 		{"internal/trust", []string{"internal/lru", "internal/plan/expression"}},
 		{"internal/audit", []string{"internal/atomicfile"}},
-		{"internal/auth", []string{"internal/bearer", "internal/lru", "internal/redact"}},
+		{"internal/auth", []string{"internal/bearer", "internal/lru", "internal/redact", "internal/texts"}},
 		{"internal/bearer", []string{"internal/lru"}},
 		{"internal/limit", nil},
 		{"internal/telemetry", []string{"internal/telemetry/...", "internal/jsonrpc", "internal/redact", "internal/tracing"}},

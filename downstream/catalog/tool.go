@@ -48,6 +48,9 @@ func readTool(server string, raw json.RawMessage) (Tool, error) {
 	if len(raw) > maxToolDef {
 		return Tool{}, fmt.Errorf("its definition has %d bytes, %d are allowed", len(raw), maxToolDef)
 	}
+	if _, twice := jsonrpc.Find(raw, "name"); twice {
+		return Tool{}, errors.New("its name is written twice")
+	}
 	var def struct {
 		Name         string           `json:"name"`
 		Title        string           `json:"title"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
+
+// plainHost matches ASCII names of hosts.
+var plainHost = regexp.MustCompile(`^[a-z0-9._-]+$`)
 
 const (
 	methodElicit = "elicitation/create"
@@ -94,7 +98,8 @@ func attributedError(server string, rpcErr []byte) ([]byte, error) {
 
 // AsksURL reports whether an error asks the user to open addresses.
 func AsksURL(rpcErr []byte) bool {
-	return string(jsonrpc.Get(rpcErr, "code")) == strconv.Itoa(codeURLElicitation)
+	code, err := strconv.ParseFloat(string(jsonrpc.Get(rpcErr, "code")), 64) // clients read -32042.0 as the same number
+	return err == nil && code == codeURLElicitation
 }
 
 // Asked returns the methods of the requests in a reply: those of an input_required result, or an elicitation in an
@@ -182,6 +187,9 @@ func hostOf(address string) string {
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Zone() == "" {
 		return ip.String()
+	}
+	if host := strings.ToLower(u.Hostname()); plainHost.MatchString(host) && !strings.Contains(host, "xn--") {
+		return host // idna refuses some names that are in use
 	}
 	host, err := idna.Lookup.ToASCII(u.Hostname())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Transports of a downstream server.
@@ -164,7 +165,15 @@ func (f ToolFilter) Allows(tool string) bool {
 		ok, _ := path.Match(mask(pattern), mask(tool))
 		return ok
 	}
-	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, matches)) && !slices.ContainsFunc(f.Deny, matches)
+	if len(f.Allow) > 0 && !slices.ContainsFunc(f.Allow, matches) || slices.ContainsFunc(f.Deny, matches) {
+		return false
+	}
+	shown := texts.VisibleName(tool) // what people see and write
+	if len(f.Deny) == 0 || shown == tool {
+		return true
+	}
+	tool = shown
+	return !slices.ContainsFunc(f.Deny, matches)
 }
 
 // HealthConfig controls health checks.

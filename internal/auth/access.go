@@ -1,12 +1,15 @@
 package auth
 
 import (
+	"encoding/hex"
 	"fmt"
 	"maps"
-	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Kinds of things that servers have and patterns name. Resource templates are resources.
@@ -74,9 +77,13 @@ func (a *access) limits() bool {
 
 func (a *access) mayName(kind, server, name string) bool {
 	full := mask(server + "__" + name)
+	shown := full // what people see and write; nothing that is denied by that name may be used
+	if kind == Tools {
+		shown = mask(server + "__" + texts.VisibleName(name))
+	}
 	unsafe := kind == Resources && climbs(name)
 	return a.any(func(g grant) bool {
-		return g.has(server) && g.mayName(kind, full) && !(unsafe && len(g.allow[Resources]) > 0)
+		return g.has(server) && g.mayName(kind, full, shown) && !(unsafe && len(g.allow[Resources]) > 0)
 	})
 }
 
@@ -102,8 +109,9 @@ func (g grant) open(kind string) bool {
 }
 
 // mayName reports whether the patterns allow what has a masked full name.
-func (g grant) mayName(kind, full string) bool {
-	return (g.open(kind) || matchesAny(g.allow[kind], full)) && !(kind == Tools && matchesAny(g.deny, full))
+func (g grant) mayName(kind, full, shown string) bool {
+	return (g.open(kind) || matchesAny(g.allow[kind], full)) &&
+		!(kind == Tools && (matchesAny(g.deny, full) || shown != full && matchesAny(g.deny, shown)))
 }
 
 func (g grant) maySeeAny(kind, prefix string) bool {
@@ -116,10 +124,16 @@ func (g grant) has(server string) bool {
 	return len(g.servers) == 0 || slices.Contains(g.servers, server)
 }
 
+var (
+	escape  = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	ignored = strings.NewReplacer("\t", "", "\r", "", "\n", "") // by parsers of URLs
+)
+
 // climbs reports whether a URI has a segment ".." or "." or a NUL, also encoded: a server that resolves it reads
 // another resource than the one that a pattern has matched.
 func climbs(uri string) bool {
 	for range 3 { // servers may decode more than once
+		uri = strings.Trim(ignored.Replace(uri), " ")
 		if strings.ContainsRune(uri, 0) {
 			return true
 		}
@@ -128,8 +142,11 @@ func climbs(uri string) bool {
 				return true
 			}
 		}
-		decoded, err := url.PathUnescape(uri)
-		if err != nil || decoded == uri {
+		decoded := escape.ReplaceAllStringFunc(uri, func(e string) string {
+			b, _ := hex.DecodeString(e[1:]) // matches escape
+			return string(b)
+		})
+		if decoded == uri {
 			break
 		}
 		uri = decoded

@@ -105,7 +105,7 @@ func words(text string) []string {
 }
 
 // maxCells bounds the work of a comparison. Beyond it, everything between the common ends counts as replaced.
-const maxCells = 4 << 20
+const maxCells = 1 << 18
 
 // compare returns the words of both texts, with as many as possible in common.
 func compare(a, b []string) []Word {

@@ -155,19 +155,22 @@ func (s *Store) Check(server string, tools []Tool, whole bool) (fresh bool) {
 	if first {
 		s.news.first[server] = sightings{}
 	}
-	var others, added []string // that were not logged yet
+	var others, added []string                // that were not logged yet
+	seen := make(map[string]bool, len(tools)) // whether a tool has changed: one that is listed twice has to agree twice
 	for i, t := range tools {
 		d := definitions[i]
-		if !known.takes(t.Name) {
+		bad, twice := seen[t.Name]
+		if bad || !known.takes(t.Name) {
 			continue
 		}
-		changed, differs := known.see(t.Name, d.withoutText(), first)
+		changed, differs := known.see(t.Name, d.withoutText(), first && !twice)
+		seen[t.Name] = changed
 		if differs {
 			dirty = true
 			if s.opts.Folder == "" {
 				d = d.withoutText()
 			}
-			s.news.add(server, t.Name, d, first)
+			s.news.add(server, t.Name, d, first && !twice)
 		}
 		if !changed || s.warned[server][t.Name].SHA256 == d.SHA256 {
 			continue

@@ -10,8 +10,8 @@ import (
 // left out.
 //
 // A step carries the results of the steps that its arguments, its list and its expressions refer to, what these steps
-// carry, and its own Carries. It also carries what the condition of a step that it waits for refers to, because
-// whether it runs tells the condition. Otherwise After carries nothing.
+// carry, and its own Carries. It also carries what decides whether a step that it waits for succeeds: what the
+// arguments and expressions of that step refer to. Otherwise After carries nothing.
 func (p *Plan) Flows() map[string][]string {
 	f := flows{steps: make(map[string]*Step, len(p.Steps)), carried: map[string][]string{}, ruled: map[string][]string{}}
 	for i := range p.Steps {
@@ -34,7 +34,7 @@ func (p *Plan) Flows() map[string][]string {
 type flows struct {
 	steps   map[string]*Step
 	carried map[string][]string // by step id; also of steps being visited, which ends cycles: their steps never run
-	ruled   map[string][]string // the servers whose results decide whether a step runs
+	ruled   map[string][]string // the servers whose results decide whether a step succeeds
 }
 
 func (f *flows) visit(s *Step) {
@@ -44,21 +44,12 @@ func (f *flows) visit(s *Step) {
 	f.carried[s.ID] = nil
 	isStep := func(id string) bool { return f.steps[id] != nil }
 	needs := slices.Concat(References(s.Arguments, s.outside(isStep)), s.loopNeeds(isStep))
-	read := *s
-	_ = read.readExpressions() // a step with an invalid expression never runs
-	when, _ := read.names()
-	carried, ruled := slices.Clone(s.Carries), []string(nil)
-	if s.When != "" {
-		ruled = append(ruled, s.Carries...)
-	}
+	carried, ruled := slices.Clone(s.Carries), slices.Clone(s.Carries)
 	for _, id := range needs {
 		from := f.steps[id]
 		f.visit(from)
 		flow := append([]string{from.Server}, f.carried[id]...)
-		carried, ruled = append(carried, flow...), append(ruled, f.ruled[id]...)
-		if slices.Contains(when, id) {
-			ruled = append(ruled, flow...)
-		}
+		carried, ruled = append(carried, flow...), append(append(ruled, f.ruled[id]...), flow...)
 	}
 	for _, id := range s.After {
 		if from := f.steps[id]; from != nil {

@@ -25,7 +25,8 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 		id := p.Steps[i].ID
 		earlier, value := repeated(p.Steps[i], done)
 		repeatable := reads(p.Steps[i]) || earlier != nil && earlier.Err != nil && earlier.Err.Reason == reason.Unavailable
-		if earlier == nil || isNew(id) && repeatable || id != value && usedInExpressions(p.Steps, id) {
+		declined := earlier != nil && earlier.Err != nil && earlier.Err.Reason == reason.Declined // is not asked again
+		if earlier == nil || !declined && isNew(id) && repeatable || id != value && usedInExpressions(p.Steps, id) {
 			i++
 			continue
 		}

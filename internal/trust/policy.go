@@ -252,7 +252,7 @@ func repeats(value any) bool {
 	case map[string]any:
 		seen := make(map[string]bool, len(value))
 		for name, member := range value {
-			folded := strings.ToLower(name)
+			folded := strings.ToLower(strings.ToUpper(name)) // also what only folds to a letter, such as ſ
 			if seen[folded] || repeats(member) {
 				return true
 			}

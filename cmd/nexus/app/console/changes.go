@@ -9,6 +9,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
+// maxChanges is the number of changed tools that are compared at a time; approving some shows others.
+const maxChanges = 50
+
 // changeView is a changed tool on the page.
 type changeView struct {
 	Tool       string       `json:"tool"` // hidden characters are written out
@@ -33,7 +36,10 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, v Viewer) {
 	}
 	list := []changeView{}
 	for _, change := range changes {
-		if len(list) == maxListed || v.Visible != nil && !v.Visible(name, change.Tool) {
+		if r.Context().Err() != nil {
+			return
+		}
+		if len(list) == maxChanges || v.Visible != nil && !v.Visible(name, change.Tool) {
 			continue
 		}
 		view := changeView{

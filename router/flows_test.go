@@ -100,6 +100,7 @@ func TestFlows_Ways(t *testing.T) {
 		{"through a step of the same server", hr + `,{"id":"g","tool":"get_employee","arguments":{"of":"$h.name"}},{"id":"x","tool":"web_search","arguments":{"q":"$g.name"}}`, `search.web_search{"q":"Ada"}`},
 		{"through a step of another server", hr + `,{"id":"g","tool":"get_tax","when":"h.admin","pick":"true"},{"id":"x","tool":"web_search","arguments":{"q":"$g"}}`, `search.web_search{"q":true}`},
 		{"through a condition", hr + `,{"id":"g","tool":"echo","when":"h.admin","arguments":{}},{"id":"x","tool":"web_search","after":["g"],"arguments":{"q":"a"}}`, `search.web_search{"q":"a"}`},
+		{"through the success of a step", hr + `,{"id":"g","tool":"echo","pick":"h.admin ? 1 : h.none.none","arguments":{}},{"id":"x","tool":"web_search","after":["g"],"arguments":{"q":"a"}}`, `search.web_search{"q":"a"}`},
 		{"a write", hr + `,{"id":"x","tool":"send_email","arguments":{"text":"$h.salary"}}`, `mail.send_email{"text":98765}`},
 	} {
 		for _, by := range []string{"", byRules, "given"} {

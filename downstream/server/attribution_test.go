@@ -67,6 +67,8 @@ func TestAttributedReply(t *testing.T) {
 		{"", `{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","url":"https://a.example/x","message":"Pay"},{"url":"https://b.example","message":"y"},{"x":1}]}}`,
 			`{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","url":"https://a.example/x","message":"Server hr asks you to open a.example: Pay"},{"url":"https://b.example","message":"Server hr asks you to open b.example: y"},{"x":1}]}}`},
 		{"", `{"code":-32042,"data":{"elicitations":[{"mode":"url","url":"nonsense","message":"Pay"}]}}`, ""},
+		{"", `{"code":-32042.0,"data":{"elicitations":[{"mode":"url","url":"http://my_app.internal:8080/","message":"Pay"}]}}`,
+			`{"code":-32042.0,"data":{"elicitations":[{"mode":"url","url":"http://my_app.internal:8080/","message":"Server hr asks you to open my_app.internal: Pay"}]}}`},
 		{"", `{"code":-32000,"data":{"elicitations":[{"message":"x"}]}}`, `{"code":-32000,"data":{"elicitations":[{"message":"x"}]}}`},
 	} {
 		reply := link.Reply{Names: jsonrpc.AnyName}

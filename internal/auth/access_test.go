@@ -88,6 +88,8 @@ func TestCallerMayReadRefusesClimbing(t *testing.T) {
 		"file:///docs/%252e%252e%252fx":     false,
 		`file:///docs/..\secret`:            false,
 		"file:///docs/x/..":                 false,
+		"file:///docs/%2e%2e/secret?%zz":    false,
+		"file:///docs/.\t./secret":          false,
 		"file:///docs\x00/x":                false,
 		"file:///docs/x%00":                 false,
 		"file:\x00\x00\x00docs\x00anything": false,

@@ -49,6 +49,17 @@ func tool(name, rest string) pins.Tool {
 
 const object = `"inputSchema":{"type":"object","properties":{"n":{"type":"integer"},"m":{}}}`
 
+func TestCheck_ListedTwice(t *testing.T) {
+	for _, row := range [][]string{{`"description":"b",`, `"description":"a",`}, {`"description":"a",`, `"description":"b",`}} {
+		s, _ := open(t, t.TempDir(), pins.Enforce, nil)
+		s.Check("hr", []pins.Tool{tool("x", `"description":"a",`+object)}, true)
+		s.Check("hr", []pins.Tool{tool("x", row[0]+object), tool("x", row[1]+object)}, true)
+		if s.Refusal("hr", "x") == "" {
+			t.Errorf("%q: got no refusal, want one", row)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for _, row := range []struct {
 		name, before, after string

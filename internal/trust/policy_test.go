@@ -74,6 +74,7 @@ func TestAmbiguousArguments(t *testing.T) {
 		`{"amount":1,"amount":2000}`:       "policy[0] cannot be judged: the arguments have a member twice or are not valid JSON",
 		`{"amount":1,"Amount":2000}`:       "policy[0] cannot be judged: the arguments have a member twice or are not valid JSON",
 		`{"amount":1,"x":[{"a":1,"A":2}]}`: "policy[0] cannot be judged: the arguments have a member twice or are not valid JSON",
+		`{"x":{"user":1,"uſer":2}}`:        "policy[0] cannot be judged: the arguments have a member twice or are not valid JSON",
 		`?`:                                "policy[0] cannot be judged: the arguments have a member twice or are not valid JSON",
 	} {
 		got := decide(t, rules, trust.Call{Server: "hr", Arguments: json.RawMessage(arguments)})

@@ -38,6 +38,9 @@ func (c *explainCmd) Run(w *world) error {
 		return err
 	}
 	defer done()
+	if err := app.CheckExplained(a, c.Profile, c.Carries); err != nil {
+		return &exitError{exitUsage, err.Error()}
+	}
 	slices.Sort(c.Carries)
 	x, err := app.Explain(w.ctx, a, app.Explained{Caller: c.Caller, Tool: c.Tool, Arguments: arguments,
 		Provenance: downstream.Provenance{
@@ -51,7 +54,7 @@ func (c *explainCmd) Run(w *world) error {
 			firstLine(c.Caller, 100))
 	}
 	if x.Unlisted {
-		fmt.Fprintln(w.stderr, "nexus: the server does not list the tool now; reads and destructive count as false")
+		fmt.Fprintln(w.stderr, "nexus: the server does not list the tool now; it counts as destructive")
 	}
 	return c.print(w, &x)
 }

@@ -337,13 +337,18 @@ func (l *Log) run() {
 			l.release(written)
 		}
 		retry = nil
-		if l.note(err); err != nil {
+		if !ending || err != nil {
+			l.note(err)
+		}
+		if err != nil {
 			retry = time.After(retryDelay)
 		} else if sync == nil {
 			sync = time.After(syncDelay)
 		}
 	}
-	l.note(errors.Join(l.file.sync(), l.file.close()))
+	if err := errors.Join(l.file.sync(), l.file.close()); err != nil {
+		l.note(err)
+	}
 }
 
 // take returns the lines that wait, after those that are left of the batch before.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
@@ -59,4 +60,19 @@ func Explain(ctx context.Context, a *App, e Explained) (x Explanation, err error
 		}
 	}
 	return x, nil
+}
+
+// CheckExplained returns an error for a profile or servers that an App does not have.
+func CheckExplained(a *App, profile string, carries []string) error {
+	if a.scopes[profile] == nil {
+		if err := a.CheckProfile(profile); err != nil {
+			return err
+		}
+	}
+	for _, name := range carries {
+		if !a.servers.Configured(name) {
+			return fmt.Errorf("no server has the name %s; configured are %s", name, strings.Join(a.servers.Servers(), ", "))
+		}
+	}
+	return nil
 }

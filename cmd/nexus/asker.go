@@ -160,6 +160,7 @@ func deciding(cfg config.Config) (config.Settings, []downstream.ServerConfig) {
 
 // askLocal asks a router in this process, as nexus query does.
 func (c *batchRunCmd) askLocal(w *world, a *asker, t *tape.Tape) (backend, func(), error) {
+	c.calls = true
 	running, done, err := c.openTaped(w, t)
 	if err != nil {
 		return nil, nil, err

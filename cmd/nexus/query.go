@@ -53,6 +53,7 @@ func (c *queryCmd) Run(w *world) error {
 	if q.Approved = c.Yes; w.asks {
 		q.Elicit = user.elicit
 	}
+	c.calls = true
 	a, done, err := c.open(w)
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ import (
 type source struct {
 	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
 	Demo   bool     `help:"Use the built-in demo servers; needs no configuration, network or key."`
+
+	calls bool // the command calls tools, which the audit log has to record
 }
 
 // load reads the configuration.
@@ -68,7 +70,13 @@ func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 	if damage := app.PinsDamage(a); damage != "" && logs == io.Discard {
 		fmt.Fprintln(w.stderr, "nexus: "+damage)
 	}
-	if err := a.Connect(w.ctx); err != nil {
+	if s.calls {
+		err = app.OpenAudit(a)
+	}
+	if err == nil {
+		err = a.Connect(w.ctx)
+	}
+	if err != nil {
 		_ = stop(a, cfg.Shutdown.Grace) // leave no child process behind
 		return nil, nil, err
 	}

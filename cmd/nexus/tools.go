@@ -144,6 +144,7 @@ type callCmd struct {
 }
 
 func (c *callCmd) Run(w *world) error {
+	c.calls = true
 	arguments := []byte(strings.TrimSpace(c.Arguments))
 	if err := jsonrpc.Valid(arguments); err != nil || arguments[0] != '{' {
 		return &exitError{exitUsage, `the arguments are not a JSON object; write them like '{"name": "value"}'`}

@@ -231,6 +231,9 @@ func toolsChanged(a *App, server string) {
 	}
 }
 
+// OpenAudit opens the audit log, if there is one, before anything is called. Standard output is not for it.
+func OpenAudit(a *App) error { return a.audit.Open(nil) }
+
 // PinsDamage describes what was wrong with the file of pins; empty if nothing was.
 func PinsDamage(a *App) string { return a.pins.Damage() }
 

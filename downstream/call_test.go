@@ -197,8 +197,9 @@ func TestAskingGivesUpThePlace(t *testing.T) {
 		synctest.Wait()
 		s.gate <- struct{}{}
 		wg.Wait()
-		if want := []string{"bob", "ann", "cid"}; !slices.Equal(order, want) {
-			t.Errorf("got the order %v, want %v", order, want)
+		// bob's place is free before his call has returned, so that ann's may return first.
+		if len(order) != 3 || order[2] != "cid" {
+			t.Errorf("got the order %v, want cid last", order)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -53,12 +54,22 @@ func TestToolsRemote(t *testing.T) {
 
 // A key does not leave this machine over plain HTTP, unless --insecure allows it.
 func TestRemote_KeyOverPlainHTTP(t *testing.T) {
-	var asked []string
+	var mu sync.Mutex
+	var all []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Header.Get("Authorization"))
+		mu.Lock()
+		all = append(all, r.Header.Get("Authorization"))
+		mu.Unlock()
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	defer s.Close()
+	taken := func() []string { // what was asked since the last time
+		mu.Lock()
+		defer mu.Unlock()
+		asked := all
+		all = nil
+		return asked
+	}
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
 	cases := filepath.Join(t.TempDir(), "cases.jsonl")
 	if err := os.WriteFile(cases, []byte(`{"id":"a","query":"q"}`+"\n"), 0o600); err != nil {
@@ -78,7 +89,7 @@ func TestRemote_KeyOverPlainHTTP(t *testing.T) {
 			t.Errorf("%v: got %d %s, want 2 and %s", args, code, out, want)
 		}
 	}
-	if len(asked) != 0 {
+	if asked := taken(); len(asked) != 0 {
 		t.Errorf("got requests with %q, want none", asked)
 	}
 	for _, row := range []struct {
@@ -91,8 +102,8 @@ func TestRemote_KeyOverPlainHTTP(t *testing.T) {
 		{"secret", "localhost", []string{"tools"}, "Bearer secret"},
 		{"secret", "127.0.0.1", []string{"tools"}, "Bearer secret"},
 	} {
-		asked = nil
-		if out, code := run(row.key, row.host, row.args...); code != 1 || len(asked) == 0 || asked[0] != row.want {
+		out, code := run(row.key, row.host, row.args...)
+		if asked := taken(); code != 1 || len(asked) == 0 || asked[0] != row.want {
 			t.Errorf("%v: got %d %s, and requests with %q, want %q", row, code, out, asked, row.want)
 		}
 	}

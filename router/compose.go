@@ -132,24 +132,20 @@ func (s *queryState) approvalNote() string {
 	b.WriteString("These calls need your approval and were not made:\n")
 	flows, writes := s.record.Plan.Flows(), false
 	for _, o := range s.record.Outcomes {
-		if o.Failed() && o.Err.Reason == reason.DependencyFailed && s.record.pending.Step(o.Step.ID) != nil {
-			fmt.Fprintf(&b, "- %s, after those: %s of server %s with %s", o.Step.ID, printable(o.Step.Tool, maxShownName),
-				o.Step.Server, printable(string(o.Step.Arguments), maxShownArguments))
-			if flow := s.router.describeFlow(flows[o.Step.ID], o.Step.Server); flow != "" {
-				b.WriteString(". " + flow)
-			}
-			b.WriteByte('\n')
+		waits := func(c plan.Outcome) bool { return c.Failed() && c.Err.Reason == reason.NeedsApproval }
+		id, arguments, more := o.Step.ID, o.Step.Arguments, 0
+		switch {
+		case waits(o):
+			calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool { return !waits(c) })
+			arguments, more = calls[0].Sent, len(calls)-1
+		case o.Failed() && o.Err.Reason == reason.DependencyFailed && s.record.pending.Step(id) != nil:
+			id += ", after those" // it is approved with them
+		default:
 			continue
 		}
-		if !o.Failed() || o.Err.Reason != reason.NeedsApproval {
-			continue
-		}
-		calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool {
-			return !c.Failed() || c.Err.Reason != reason.NeedsApproval
-		})
-		fmt.Fprintf(&b, "- %s: %s of server %s with %s", o.Step.ID, printable(o.Step.Tool, maxShownName), o.Step.Server,
-			printable(string(calls[0].Sent), maxShownArguments))
-		if more := len(calls) - 1; more > 0 {
+		fmt.Fprintf(&b, "- %s: %s of server %s with %s", id, printable(o.Step.Tool, maxShownName), o.Step.Server,
+			printable(string(arguments), maxShownArguments))
+		if more > 0 {
 			fmt.Fprintf(&b, " and %d more calls of this loop", more)
 		}
 		if flow := s.router.describeFlow(flows[o.Step.ID], o.Step.Server); flow != "" {

@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -20,14 +19,11 @@ func Confirm(x *edge.Exchange, server, tool string, params []byte) downstream.Co
 		if elicit == nil {
 			return unasked(d, "this client cannot be asked")
 		}
-		asking, cancel := limitAsking(ctx)
-		defer cancel()
-		message := requestMessage(x, server, tool, params, d.Reason)
-		_, err := elicit(asking, message, []byte(`{"type":"object","properties":{}}`))
+		refused, err := askApproval(ctx, elicit, requestMessage(x, server, tool, params, d.Reason))
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
+		case refused:
 			d.Reason = err.Error()
 			return &downstream.ForbiddenError{Decision: d, Declined: true}
 		case ctx.Err() != nil:
@@ -42,7 +38,8 @@ func unasked(d trust.Decision, why string) error {
 	return &downstream.ForbiddenError{Decision: d}
 }
 
-// requestMessage describes a request to approve. Like consentMessage, it gives each part a line of its own.
+// requestMessage describes a request to approve. Like decider.message, it gives each part a line of its
+// own.
 func requestMessage(x *edge.Exchange, server, tool string, params []byte, why string) string {
 	what, name := "Method", x.Message.Method
 	if tool != "" {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -190,14 +189,12 @@ func (c *decider) ask(ctx context.Context, a asking) *plan.Error {
 		record.Consents.Unanswered.Add(1)
 		return a.unapproved("nobody can be asked")
 	}
-	asking, cancel := limitAsking(ctx)
-	defer cancel()
-	_, err := c.s.q.Elicit(asking, c.message(a), []byte(`{"type":"object","properties":{}}`))
+	refused, err := askApproval(ctx, c.s.q.Elicit, c.message(a))
 	switch {
 	case err == nil:
 		record.Consents.Given.Add(1)
 		return nil
-	case errors.Is(err, ErrDeclined), errors.Is(err, ErrDismissed):
+	case refused:
 		record.Consents.Declined.Add(1)
 		return &plan.Error{Reason: reason.Declined, Message: err.Error()}
 	case ctx.Err() != nil:

@@ -82,6 +82,15 @@ func limitAsking(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, errNobody)
 }
 
+// askApproval asks the user to allow what a message describes. refused means that the user said no or dismissed the
+// question; then and where there is no answer, the error tells why.
+func askApproval(ctx context.Context, elicit Elicit, message string) (refused bool, err error) {
+	ctx, cancel := limitAsking(ctx)
+	defer cancel()
+	_, err = elicit(ctx, message, []byte(`{"type":"object","properties":{}}`))
+	return errors.Is(err, ErrDeclined) || errors.Is(err, ErrDismissed), err
+}
+
 // askMissing asks the user for required arguments that steps lack, with one form per step, and adds them to the plan.
 // Incomplete calls of the plan, which would serve a part of the question but lack an argument, become steps if a form
 // asks for it. A step fails as declined if the user gives nothing. When the time is up, no more forms are shown.

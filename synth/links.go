@@ -28,12 +28,11 @@ func WithoutAddresses(text string, known func(address string) bool) string {
 		if !found {
 			break
 		}
-		begin, target, size := destination(rest)
+		target, size := destination(rest)
 		if allowed(target) {
 			b.WriteString("](" + rest[:size])
 		} else {
-			b.WriteString("] " + removed[:len(removed)-1])
-			size = max(size, begin)
+			b.WriteString("] " + strings.TrimSuffix(removed, ")")) // the link has one
 		}
 		text = rest[size:]
 	}
@@ -70,15 +69,14 @@ func WithoutAddresses(text string, known func(address string) bool) string {
 	})
 }
 
-// destination returns the destination at the begin of what follows "](": where it begins, what it is, and the size of
-// the text up to its end.
-func destination(s string) (begin int, target string, size int) {
-	begin = len(s) - len(strings.TrimLeft(s, " \t\n"))
+// destination returns the destination at the begin of what follows "](", and the size of the text up to its end.
+func destination(s string) (target string, size int) {
+	begin := len(s) - len(strings.TrimLeft(s, " \t\n"))
 	own := s[begin:]
 	if strings.HasPrefix(own, "<") {
 		target, _, _ = strings.Cut(own[1:], "\n")
 		target, _, _ = strings.Cut(target, ">")
-		return begin, target, min(len(s), begin+len(target)+2)
+		return target, min(len(s), begin+len(target)+2)
 	}
 	depth := 0
 	for i, r := range own {
@@ -86,10 +84,10 @@ func destination(s string) (begin int, target string, size int) {
 		case r == '(':
 			depth++
 		case r == ')' && depth == 0, r <= ' ':
-			return begin, own[:i], begin + i
+			return own[:i], begin + i
 		case r == ')':
 			depth--
 		}
 	}
-	return begin, own, len(s)
+	return own, len(s)
 }

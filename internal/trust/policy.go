@@ -52,8 +52,6 @@ type Policy struct {
 	rules []compiled
 	uses  map[string]bool // the variables of all rules
 	short *lru.Cache[facts, shortlist]
-
-	usesCaller bool
 }
 
 // Bounds of the shortlists that a policy keeps, see Policy.shortlist.
@@ -108,7 +106,6 @@ func Compile(rules []Rule) (*Policy, error) {
 		}
 		p.rules = append(p.rules, c)
 	}
-	p.usesCaller = p.uses[VarCaller]
 	return p, nil
 }
 
@@ -276,7 +273,7 @@ func (p *Policy) facts(c *Call) facts {
 		profile: c.Profile, server: c.Server, method: c.Method, tool: c.Tool, source: c.Source,
 		carries: strings.Join(c.Carries, "\x00"), reads: c.Reads, destructive: c.Destructive, round: c.Round,
 	}
-	if p.usesCaller {
+	if p.uses[VarCaller] {
 		f.caller = c.Caller
 	}
 	return f

@@ -41,7 +41,7 @@ type Call struct {
 	Profile     string // router, proxy, server:NAME or the name of a profile
 	Server      string
 	Method      string
-	Tool        string          // the tool's own name, for tools/call
+	Tool        string          // the tool's own name without hidden characters, for tools/call
 	Arguments   json.RawMessage // of tools/call; the params of other methods. Needed only if a rule uses them
 	Reads       bool            // the tool only reads
 	Destructive bool            // the tool is marked destructive

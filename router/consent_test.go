@@ -72,13 +72,7 @@ func testConsent(t *testing.T, name, source string, round int, tool, setting, us
 	}
 	k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = setting }, plans...)
 	a := &asked{}
-	switch user {
-	case yes:
-		q.Elicit = a.elicit
-	case no:
-		a.err = router.ErrDeclined
-		q.Elicit = a.elicit
-	}
+	q.Elicit = a.by(user)
 	r := k.query(q)
 	want := "w=" + tool + `{"v":7}`
 	after := `d=echo{"after":1}`

@@ -23,6 +23,18 @@ func (a *asked) elicit(_ context.Context, message string, schema []byte) ([]byte
 	return []byte(a.content), a.err
 }
 
+// by returns what asks a user who says yes or no; nil for nobody.
+func (a *asked) by(user string) router.Elicit {
+	switch user {
+	case no:
+		a.err = router.ErrDeclined
+	case yes:
+	default:
+		return nil
+	}
+	return a.elicit
+}
+
 // Forms ask for what is missing, by what the tool's schema says of it and a form can hold.
 func TestForms(t *testing.T) {
 	k := newKit(t, nil)

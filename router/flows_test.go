@@ -118,13 +118,7 @@ func TestFlows_Ways(t *testing.T) {
 					}
 					k := newFlowKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = setting }, plans...)
 					a := &asked{}
-					switch user {
-					case no:
-						a.err = router.ErrDeclined
-						fallthrough
-					case yes:
-						q.Elicit = a.elicit
-					}
+					q.Elicit = a.by(user)
 					r := k.query(q)
 					want, reason := "", "declined"
 					if user == nobody {
@@ -191,9 +185,7 @@ func TestFlows_Rounds(t *testing.T) {
 		for _, user := range []string{yes, nobody} {
 			k := newFlowKit(t, nil, append(slices.Clone(row.plans), `[]`)...)
 			q, a := router.Query{Text: row.question, MaxRounds: 3}, &asked{}
-			if user == yes {
-				q.Elicit = a.elicit
-			}
+			q.Elicit = a.by(user)
 			r := k.query(q)
 			if user == nobody && (k.sent() != row.sent || r.NeedsApproval != (row.asks > 0)) {
 				t.Errorf("%s: public servers got %q and needs_approval is %v, want %q; %s", row.name, k.sent(), r.NeedsApproval, row.sent, brief(r))
@@ -358,19 +350,25 @@ func TestFlows_Policy(t *testing.T) {
 		k := newFlowKit(t, nil)
 		k.servers.SetPolicy(policy)
 		q, a := router.Query{Plan: json.RawMessage(flow)}, &asked{}
-		switch row.user {
-		case no:
-			a.err = router.ErrDeclined
-			fallthrough
-		case yes:
-			q.Elicit = a.elicit
-		}
+		q.Elicit = a.by(row.user)
 		r := k.query(q)
 		if got := k.sent(); got != row.sent || len(a.questions) != row.asks || !strings.Contains(brief(r), row.outcomes) {
 			t.Errorf("%s: got %q after the questions %q, want %q after %d; %s", row.name, got, a.questions, row.sent, row.asks, brief(r))
 		}
 		if row.then == "ask" && row.asks > 0 && !strings.Contains(a.questions[0], "\nReason: because of x\n") {
 			t.Errorf("%s: got the question %q, want the reason in it", row.name, a.questions[0])
+		}
+	}
+}
+
+// The note on what waits for approval names the steps that are approved with it, too.
+func TestApprovalNote(t *testing.T) {
+	k := newFlowKit(t, nil, `{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","arguments":{"q":"$h.name"}},`+
+		`{"id":"y","tool":"send_email","arguments":{"text":"$x"}}]}`, `[]`)
+	got := k.query(router.Query{}).Answer.Text
+	for _, want := range []string{"- x: web_search of server search with ", "- y, after those: send_email of server mail with "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q in it", got, want)
 		}
 	}
 }

@@ -51,13 +51,7 @@ func TestLoops_Consent(t *testing.T) {
 	for _, user := range []string{yes, no, nobody} {
 		k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = always })
 		a := &asked{}
-		q := router.Query{Text: "q", Plan: json.RawMessage(loopPlan)}
-		if user != nobody {
-			q.Elicit = a.elicit
-		}
-		if user == no {
-			a.err = router.ErrDeclined
-		}
+		q := router.Query{Text: "q", Plan: json.RawMessage(loopPlan), Elicit: a.by(user)}
 		r := k.query(q)
 		calls := map[string]int{yes: 3, no: 1, nobody: 1}[user]
 		if r.Called() != calls || r.NeedsApproval != (user == nobody) || (len(r.Unmet) > 0) != (user != yes) {

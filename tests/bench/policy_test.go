@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -27,19 +26,7 @@ func BenchmarkPolicy(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		takeTurns(rivals, rounds, func(p *program) {
-			var all sync.WaitGroup
-			for range callers {
-				all.Go(func() {
-					for n := range calls / callers {
-						if resp := p.post("", call(n, 0)); resp != nil {
-							drain(resp)
-						}
-					}
-				})
-			}
-			all.Wait()
-		})
+		takeTurns(rivals, rounds, func(p *program) { p.callBy(callers, calls/callers) })
 	}
 	for name := range kinds {
 		spent := spentBy(rivals, name)

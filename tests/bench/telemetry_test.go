@@ -50,25 +50,28 @@ func BenchmarkTelemetry(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		takeTurns(rivals, rounds, func(p *program) {
-			var all sync.WaitGroup
-			for range callers {
-				all.Go(func() {
-					for n := range calls / callers {
-						if resp := p.post("", call(n, 0)); resp != nil {
-							drain(resp)
-						}
-					}
-				})
-			}
-			all.Wait()
-		})
+		takeTurns(rivals, rounds, func(p *program) { p.callBy(callers, calls/callers) })
 	}
 	for _, k := range kinds {
 		spent := spentBy(rivals, k.name)
 		b.ReportMetric(float64(sum(spent)/time.Nanosecond)/1000/float64(len(spent)*calls), k.name+"-µs/call")
 		b.ReportMetric(ratio(spent, spentBy(rivals, "off")), k.name+"/off")
 	}
+}
+
+// callBy has a number of callers make some calls each, at the same time.
+func (p *program) callBy(callers, calls int) {
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for n := range calls {
+				if resp := p.post("", call(n, 0)); resp != nil {
+					drain(resp)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // spentBy returns the CPU times of the rivals of a name.

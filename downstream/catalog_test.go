@@ -212,9 +212,9 @@ func TestVisibility(t *testing.T) {
 }
 
 func TestToolFilter(t *testing.T) {
-	s := newServer(tool("get_a"), tool("get_b"), tool("delete_a"), tool("delete_a/b"), tool("put_a"))
+	s := newServer(tool("get_a"), tool("get_b"), tool("delete_a"), tool("delete_a/b"), tool("put_a"), tool("get_\u200bc"))
 	o := pipes([]string{"a"}, s)
-	o.Servers[0].Tools = downstream.ToolFilter{Allow: []string{"get_*", "delete_*", "delete_*/*"}, Deny: []string{"*_b", "delete_*"}}
+	o.Servers[0].Tools = downstream.ToolFilter{Allow: []string{"get_*", "delete_*", "delete_*/*"}, Deny: []string{"*_b", "delete_*", "get_c"}}
 	m := start(t, o)
 	if got := names(catalogOf(t, m).See(nil)); got != "get_a@a" {
 		t.Errorf("got %s", got)

@@ -76,6 +76,16 @@ func TestCallerLimitsCombine(t *testing.T) {
 	}
 }
 
+// What is denied by the name that people see cannot be used under a name with hidden characters.
+func TestCallerMayUse_HiddenCharacters(t *testing.T) {
+	c, _ := mustNew(t, KeyConfig{Name: "k", Key: "K", Tools: Filter{Deny: []string{"a__delete_all"}}}).Identify("K")
+	for tool, want := range map[string]bool{"delete\u200b_all": false, "delete_all": false, "delete\u200b_some": true} {
+		if got := c.MayUse("a", tool); got != want {
+			t.Errorf("%q: got %t, want %t", tool, got, want)
+		}
+	}
+}
+
 // A pattern for a folder must not open what a server finds by climbing out of it.
 func TestCallerMayReadRefusesClimbing(t *testing.T) {
 	key := KeyConfig{Name: "k", Key: "K", Resources: AllowList{[]string{"a__file:///docs/*"}}}

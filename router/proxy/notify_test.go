@@ -126,7 +126,12 @@ func TestHeldListsWaitForNobody(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	c := w.dial(proxyPath)
-	listed := c.tools()
+	var listed []string
+	mcptest.Eventually(t, "a list that is held", func() bool { // not before the server announces its changes
+		before := len(hung.got("tools/list"))
+		listed = c.tools()
+		return len(hung.got("tools/list")) == before
+	})
 	hung.change(func() {
 		hung.gate = func(_ http.ResponseWriter, r *http.Request) bool { <-release; return true }
 	})

@@ -59,7 +59,7 @@ func (c *conversation) opening() string {
 		Context: llm.Conversation(c.req.Context, prompts.MaxHistory), Replan: c.req.Replan,
 		Round: c.req.Round, MaxRounds: c.req.MaxRounds, Last: c.req.Round >= c.req.MaxRounds,
 		consents: consents{c.req.CanAsk, strings.Join(c.req.Private, ", "), c.approval()},
-		Now:      c.planner.now().Format("Monday, 2006-01-02 15:04 MST (UTC-07:00)"), Query: c.req.Query,
+		Now:      c.planner.now().Format(prompts.TimeLayout), Query: c.req.Query,
 	}
 	limit := maxOutcome
 	if n := len(c.req.Outcomes); n > 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -27,9 +28,10 @@ type excerpt struct {
 	text      string   // the pieces, with … for omissions
 	pieces    []string // verbatim, in order
 	unescaped []string // the pieces without the escapes of JSON
+	results   string   // of a loop, whose pieces also have its calls; otherwise empty
 }
 
-// has reports whether a piece contains a quote, with or without the escapes of JSON.
+// has reports whether a piece contains a quote of the result, with or without the escapes of JSON.
 func (e *excerpt) has(quote string) bool {
 	if e.unescaped == nil {
 		for _, piece := range e.pieces {
@@ -37,6 +39,9 @@ func (e *excerpt) has(quote string) bool {
 		}
 	}
 	contains := func(piece string) bool { return strings.Contains(piece, quote) }
+	if e.results != "" && !contains(e.results) && !contains(unescaped(e.results)) {
+		return false
+	}
 	return slices.ContainsFunc(e.pieces, contains) || slices.ContainsFunc(e.unescaped, contains)
 }
 
@@ -56,27 +61,31 @@ func unescaped(text string) string {
 	})
 }
 
-// excerptsOf returns the excerpt of each value for the model: the whole value if there is room, otherwise the passages
+// excerptsOf returns the excerpt of each result for the model: the whole result if there is room, otherwise the passages
 // that match the question. Encoded data and secrets are left out, too. It takes time linear in the searched bytes.
-func excerptsOf(question string, values []json.RawMessage, mask func(string) string) []*excerpt {
-	sizes := make([]int, len(values))
-	for i, v := range values {
-		sizes[i] = len(v)
+func excerptsOf(question string, outcomes []plan.Outcome, w writing) []*excerpt {
+	sizes := make([]int, len(outcomes))
+	for i, o := range outcomes {
+		sizes[i] = len(o.Value)
 	}
 	look := share(sizes, maxLooked)
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = mask(readable(v, look))
+	out, texts := make([]*excerpt, len(outcomes)), make([]string, len(outcomes))
+	for i, o := range outcomes {
+		out[i] = &excerpt{}
+		if len(o.Elements) > 0 {
+			texts[i], out[i].results = w.calls(o, look)
+		} else {
+			texts[i] = w.readable(o.Value, look)
+		}
 		sizes[i] = len(texts[i])
 	}
 	room := share(sizes, maxResults)
-	out := make([]*excerpt, len(values))
 	var long []int
 	left := maxResults
 	for i, text := range texts {
-		if len(text) <= room && len(values[i]) <= look {
+		if len(text) <= room && len(outcomes[i].Value) <= look {
 			left -= len(text)
-			out[i] = &excerpt{text: text, pieces: []string{text}}
+			out[i].text, out[i].pieces = text, []string{text}
 		} else {
 			long = append(long, i)
 		}
@@ -91,14 +100,17 @@ func excerptsOf(question string, values []json.RawMessage, mask func(string) str
 	}
 	for i, chosen := range choose(passages, len(long), left) {
 		l := long[i]
-		out[l] = join(texts[l], chosen, max(len(texts[l]), len(values[l])))
+		total := len(texts[l])
+		if size := len(outcomes[l].Value); size > look {
+			total = max(total+1, size)
+		}
+		out[l].join(texts[l], chosen, total)
 	}
 	return out
 }
 
 // join joins passages of a text, and marks omissions. total is the size of the result.
-func join(text string, passages []passage, total int) *excerpt {
-	var e excerpt
+func (e *excerpt) join(text string, passages []passage, total int) {
 	var out strings.Builder
 	end := 0
 	gap := func() {
@@ -125,7 +137,6 @@ func join(text string, passages []passage, total int) *excerpt {
 		gap()
 	}
 	e.text = fmt.Sprintf("%s [cut: %d of %d bytes shown]", out.String(), len(strings.Join(e.pieces, "")), total)
-	return &e
 }
 
 // share returns the largest size per value at which all values fit into room. Small values leave their rest to others.

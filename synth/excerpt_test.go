@@ -75,7 +75,7 @@ func TestResultIsReadWhole(t *testing.T) {
 				if whole := got == content[:row.sizes[i]]; whole != row.whole[i] {
 					t.Errorf("result %d: got %d of %d bytes", i, len(got), row.sizes[i])
 				}
-				if !row.whole[i] && !strings.HasSuffix(got, fmt.Sprintf("of %d bytes shown]", len(outcomes[i].Value))) {
+				if !row.whole[i] && !strings.HasSuffix(got, fmt.Sprintf("of %d bytes shown]", row.sizes[i])) {
 					t.Errorf("result %d: got the end %q, want it to say that it is cut", i, got[len(got)-60:])
 				}
 			}
@@ -181,7 +181,7 @@ func TestPassagesAreVerbatim(t *testing.T) {
 		outcomes = append(outcomes, text(fmt.Sprintf("s%d", i), filler(uint64(i), 20_000)))
 	}
 	outcomes[7] = text("s7", strings.Repeat("日本語", 3000))
-	outcomes[8] = plan.Outcome{Step: plan.Step{ID: "s8"}, Value: json.RawMessage(`{"text":"` + strings.ReplaceAll(filler(8, 20_000), "\n", `\n`) + `"}`)}
+	outcomes[8] = plan.Outcome{Step: plan.Step{ID: "s8"}, Value: json.RawMessage(`{"id":8,"text":"` + strings.ReplaceAll(filler(8, 20_000), "\n", `\n`) + `"}`)}
 	question := "Which are 17 and 170, 1700?"
 	total := 0
 	read := reads(question, outcomes...)

@@ -1,24 +1,20 @@
 package synth
 
 import (
-	"encoding/json"
-	"strings"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/prompts"
-	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
-// Bounds of a prompt. excerptsOf bounds the bytes of the results.
-const (
-	maxListed = 64  // results, failures and unmet parts in the prompt, each
-	maxSent   = 200 // bytes of the arguments of a call
-)
+// maxListed limits the results, failures and unmet parts in a prompt, each. excerptsOf bounds the bytes of the results.
+const maxListed = 64
 
 // view is the data of the templates answer_system and answer_user.
 type view struct {
 	Query   string
+	Now     string
 	Context string   // data block, may be empty
 	Results []string // data blocks
 	Failed  []string // data blocks
@@ -29,36 +25,42 @@ type view struct {
 
 // promptOf returns the system prompt, the user message, and what the model reads of each step's result. mask removes
 // secrets from results.
-func promptOf(req Request, mask func(string) string) (system, user string, excerpts map[string]*excerpt) {
-	v := view{Query: req.Query, Context: llm.Conversation(req.Context, prompts.MaxHistory)}
+func promptOf(req Request, now time.Time, mask func(string) string) (system, user string, excerpts map[string]*excerpt) {
+	v := view{
+		Query: req.Query, Now: now.Format(prompts.TimeLayout), Context: llm.Conversation(req.Context, prompts.MaxHistory),
+	}
 	if req.Note != "" {
 		v.Note = llm.Data("the planner", req.Note)
 	}
-	var worked []plan.Outcome
+	var worked, failed []plan.Outcome
+	calls := 0
 	for _, o := range req.Outcomes {
-		if o.OK() {
+		switch {
+		case !o.OK() && len(failed) < maxListed:
+			failed = append(failed, o)
+		case o.OK() && len(worked) < maxListed:
 			worked = append(worked, o)
-		} else if len(v.Failed) < maxListed {
-			v.Failed = append(v.Failed, llm.Data("step "+o.Step.ID+" failed", failureLine(o)))
+		case o.OK():
+			v.Hidden++
+			continue
+		default:
+			continue
 		}
+		calls += len(o.Calls())
 	}
-	if len(worked) > maxListed {
-		v.Hidden = len(worked) - maxListed
-		worked = worked[:maxListed]
-	}
-	values := make([]json.RawMessage, len(worked))
-	for i, o := range worked {
-		values[i] = o.Value
-	}
+	w := newWriting(calls, mask)
 	excerpts = map[string]*excerpt{}
-	for i, e := range excerptsOf(req.Query, values, mask) {
-		v.Results = append(v.Results, llm.Data(provenance(worked[i]), result(worked[i], e.text, mask)))
+	for i, e := range excerptsOf(req.Query, worked, w) {
+		v.Results = append(v.Results, llm.Data(provenance(worked[i]), w.result(worked[i], e.text)))
 		excerpts[worked[i].Step.ID] = e
+	}
+	for _, o := range failed {
+		v.Failed = append(v.Failed, llm.Data(provenance(o)+", failed", w.failure(o)))
 	}
 	g := gapsOf(req)
 	for i, part := range req.Unmet {
 		if _, caused := g.step[i]; !caused && len(v.Unmet) < maxListed {
-			line := texts.Line(part.Text, maxUnmetText) + ": " + g.because(i)
+			line := quoted(part.Text) + ", because " + g.because(i)
 			v.Unmet = append(v.Unmet, llm.Data(unmetID(i)+" not done", line))
 		}
 	}
@@ -72,37 +74,4 @@ func provenance(o plan.Outcome) string {
 		from += ", server " + o.Step.Server
 	}
 	return from
-}
-
-// result returns the arguments of a step and an excerpt of its result, for the model. Images and other non-text blocks
-// are only named.
-func result(o plan.Outcome, text string, mask func(string) string) string {
-	if sent := llm.Excerpt(o.Sent, maxSent, mask); sent != "" && sent != "{}" {
-		text = "called with " + sent + "\n" + text
-	}
-	if names := blockNames(o.Blocks); names != "" {
-		text += "\nThe user also gets: " + names
-	}
-	return text
-}
-
-// blockNames lists the kinds of blocks, such as "image image/png".
-func blockNames(blocks []json.RawMessage) string {
-	var names []string
-	for i, raw := range blocks {
-		if i == 8 {
-			names = append(names, "more")
-			break
-		}
-		var b struct {
-			Type     string `json:"type"`
-			MimeType string `json:"mimeType"`
-			URI      string `json:"uri"`
-		}
-		if json.Unmarshal(raw, &b) != nil {
-			continue
-		}
-		names = append(names, texts.Line(strings.TrimSpace(b.Type+" "+b.MimeType+" "+b.URI), 120))
-	}
-	return strings.Join(names, ", ")
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -27,6 +28,8 @@ type Options struct {
 	Model  llm.Model      // nil for none
 	Logger *slog.Logger   // nil discards
 	Mask   *redact.Masker // of results in prompts; nil knows no secrets
+
+	Now func() time.Time // the time and zone that the model is told; nil is time.Now
 }
 
 // Synthesizer writes answers.
@@ -34,11 +37,18 @@ type Synthesizer struct {
 	model llm.Model
 	log   *slog.Logger
 	mask  *redact.Masker
+	now   func() time.Time
 }
 
 // New returns a Synthesizer.
 func New(opts Options) *Synthesizer {
-	return &Synthesizer{model: opts.Model, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)), mask: opts.Mask}
+	s := &Synthesizer{
+		model: opts.Model, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)), mask: opts.Mask, now: opts.Now,
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	return s
 }
 
 // Request has the input of an answer.
@@ -105,7 +115,7 @@ const minGrowth = 16
 func (s *Synthesizer) ask(
 	ctx context.Context, model llm.Model, req Request,
 ) (*draft, map[string]*excerpt, llm.Response, error) {
-	system, user, excerpts := promptOf(req, s.mask.Text)
+	system, user, excerpts := promptOf(req, s.now(), s.mask.Text)
 	prompt := llm.Request{System: system, Messages: []llm.Message{{Role: llm.RoleUser, Content: user}}}
 	if req.OnText != nil {
 		show(&prompt, req)

@@ -39,7 +39,7 @@ func connect(t *testing.T) *fixture {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	model := llm.New(llm.Config{BaseURL: f.BaseURL, Model: "stub", Timeout: 2 * time.Second}, llm.Options{HTTPClient: &http.Client{Transport: transport}, RetryDelay: time.Millisecond})
-	f.synth = synth.New(synth.Options{Model: model, Logger: slog.New(slog.NewTextHandler(&f.log, nil))})
+	f.synth = synth.New(synth.Options{Model: model, Now: clock, Logger: slog.New(slog.NewTextHandler(&f.log, nil))})
 	return f
 }
 

@@ -29,7 +29,7 @@ func Data(source, text string) string {
 	b.WriteString(`<data from="`)
 	b.WriteString(strings.NewReplacer(`"`, "'", "<", "(", ">", ")").Replace(texts.Line(source, maxMessage)))
 	b.WriteString("\">\n")
-	for line := range strings.Lines(lineEnds.Replace(strings.ToValidUTF8(text, "\uFFFD"))) {
+	for line := range strings.Lines(Lines(strings.ToValidUTF8(text, "\uFFFD"))) {
 		b.WriteString(DataMark)
 		b.WriteString(strings.TrimSuffix(line, "\n"))
 		b.WriteByte('\n')
@@ -38,7 +38,9 @@ func Data(source, text string) string {
 	return b.String()
 }
 
-// lineEnds replaces every character that may be displayed as a line break.
+// Lines returns text with a line feed in place of all that may be displayed as a line break.
+func Lines(text string) string { return lineEnds.Replace(text) }
+
 var lineEnds = strings.NewReplacer(
 	"\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 

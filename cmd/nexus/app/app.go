@@ -180,7 +180,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Fallback: planner.Rules{Planner: rules.New(rules.Options{Now: a.opts.Tape.Now}), Ranking: ranking},
 		Learned:  a.models.hint, Mask: a.opts.Mask, Now: a.opts.Tape.Now,
 	}
-	composing := synth.Options{Logger: a.log, Mask: a.opts.Mask}
+	composing := synth.Options{Logger: a.log, Mask: a.opts.Mask, Now: a.opts.Tape.Now}
 	if cfg.LLM.Plans() {
 		planning.Model, composing.Model = a.models.observe()
 	}

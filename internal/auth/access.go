@@ -78,13 +78,14 @@ func (a *access) limits() bool {
 func (a *access) mayName(kind, server, name string) bool {
 	full := mask(server + "__" + name)
 	shown := full // what people see and write; nothing that is denied by that name may be used
-	if kind == Tools {
+	contains := func(string) bool { return true }
+	switch kind {
+	case Tools:
 		shown = mask(server + "__" + texts.VisibleName(name))
+	case Resources:
+		contains = containing(server+"__", name)
 	}
-	unsafe := kind == Resources && climbs(name)
-	return a.any(func(g grant) bool {
-		return g.has(server) && g.mayName(kind, full, shown) && !(unsafe && len(g.allow[Resources]) > 0)
-	})
+	return a.any(func(g grant) bool { return g.has(server) && g.mayName(kind, full, shown, contains) })
 }
 
 func (a *access) maySeeAny(kind, server string) bool {
@@ -108,9 +109,10 @@ func (g grant) open(kind string) bool {
 	return len(g.allow[kind]) == 0 && (kind == Tools || len(g.allow[Tools])+len(g.deny) == 0)
 }
 
-// mayName reports whether the patterns allow what has a masked full name.
-func (g grant) mayName(kind, full, shown string) bool {
-	return (g.open(kind) || matchesAny(g.allow[kind], full)) &&
+// mayName reports whether the patterns allow what has a masked full name; contains tells which patterns may allow it.
+func (g grant) mayName(kind, full, shown string, contains func(pattern string) bool) bool {
+	allows := func(pattern string) bool { return matchesAny([]string{pattern}, full) && contains(pattern) }
+	return (g.open(kind) || slices.ContainsFunc(g.allow[kind], allows)) &&
 		!(kind == Tools && (matchesAny(g.deny, full) || shown != full && matchesAny(g.deny, shown)))
 }
 
@@ -129,18 +131,28 @@ var (
 	ignored = strings.NewReplacer("\t", "", "\r", "", "\n", "") // by parsers of URLs
 )
 
-// climbs reports whether a URI has a segment ".." or "." or a NUL, also encoded: a server that resolves it reads
-// another resource than the one that a pattern has matched.
-func climbs(uri string) bool {
+// containing returns a function that reports whether a pattern that matches the URI of a server's resource also allows
+// what the server may read for it. A server that resolves the URI leaves out segments "."; then the pattern has to be a
+// folder with a star, or to allow all of the server, whose prefix is given. It may read anything if the URI has a
+// segment ".." or a NUL; then the pattern has to allow all of the server.
+func containing(prefix, uri string) func(pattern string) bool {
+	same, up := segments(uri)
+	if !same && !up {
+		return func(string) bool { return true }
+	}
+	return func(pattern string) bool {
+		folder, isFolder := strings.CutSuffix(pattern, mask("/*"))
+		return matchesAll(pattern, prefix) || isFolder && !up && !strings.ContainsAny(folder, `*?[\`)
+	}
+}
+
+// segments reports whether a URI has a segment ".", and a segment ".." or a NUL, also encoded.
+func segments(uri string) (same, up bool) {
 	for range 3 { // servers may decode more than once
 		uri = strings.Trim(ignored.Replace(uri), " ")
-		if strings.ContainsRune(uri, 0) {
-			return true
-		}
+		up = up || strings.ContainsRune(uri, 0)
 		for segment := range strings.FieldsFuncSeq(uri, func(r rune) bool { return strings.ContainsRune(`/\?#:`, r) }) {
-			if segment == ".." || segment == "." {
-				return true
-			}
+			same, up = same || segment == ".", up || segment == ".."
 		}
 		decoded := escape.ReplaceAllStringFunc(uri, func(e string) string {
 			b, _ := hex.DecodeString(e[1:]) // matches escape
@@ -151,7 +163,7 @@ func climbs(uri string) bool {
 		}
 		uri = decoded
 	}
-	return false
+	return same, up
 }
 
 // mask hides slashes from path.Match, because * must match them: deny: ["a__*"] denies a__x/y.

@@ -86,26 +86,43 @@ func TestCallerMayUse_HiddenCharacters(t *testing.T) {
 	}
 }
 
-// A pattern for a folder must not open what a server finds by climbing out of it.
-func TestCallerMayReadRefusesClimbing(t *testing.T) {
-	key := KeyConfig{Name: "k", Key: "K", Resources: AllowList{[]string{"a__file:///docs/*"}}}
-	c, _ := mustNew(t, key).Identify("K")
-	for uri, want := range map[string]bool{
-		"file:///docs/a..b/.c":              true,
-		"file:///docs/100%":                 true,
-		"file:///docs/../secret":            false,
-		"file:///docs/%2e%2E/secret":        false,
-		"file:///docs/%252e%252e%252fx":     false,
-		`file:///docs/..\secret`:            false,
-		"file:///docs/x/..":                 false,
-		"file:///docs/%2e%2e/secret?%zz":    false,
-		"file:///docs/.\t./secret":          false,
-		"file:///docs\x00/x":                false,
-		"file:///docs/x%00":                 false,
-		"file:\x00\x00\x00docs\x00anything": false,
+// A pattern for a folder must not open what a server finds by climbing out of it. A pattern for all resources of a
+// server opens all of them.
+func TestCallerMayRead_Segments(t *testing.T) {
+	const folder, all = "a__file:///docs/*", "a__*"
+	for _, row := range []struct {
+		pattern, uri string
+		want         bool
+	}{
+		{folder, "file:///docs/a..b/.c", true},
+		{folder, "file:///docs/100%", true},
+		{folder, "file:///docs/../secret", false},
+		{folder, "file:///docs/%2e%2E/secret", false},
+		{folder, "file:///docs/%252e%252e%252fx", false},
+		{folder, `file:///docs/..\secret`, false},
+		{folder, "file:///docs/x/..", false},
+		{folder, "file:///docs/%2e%2e/secret?%zz", false},
+		{folder, "file:///docs/.\t./secret", false},
+		{folder, "file:///docs\x00/x", false},
+		{folder, "file:///docs/x%00", false},
+		{folder, "file:\x00\x00\x00docs\x00anything", false},
+		{folder, "file:///docs/./x", true},
+		{folder, "file:///docs/%2e/x", true},
+		{folder, "file:///docs/./../x", false},
+		{"a__file:///docs/.*", "file:///docs/./x", false}, // it would be file:///docs/x
+		{"a__file:///docs/?/*", "file:///docs/./x", false},
+		{"a__file:///docs/[.]/*", "file:///docs/./x", false},
+		{"a__file:///docs/./x", "file:///docs/./x", false},
+		{all, "file:///docs/./x", true},
+		{all, "file:///docs/../x", true},
+		{all, "file:///docs/x%00", true},
+		{"*", "file:///docs/../x", true},
+		{"a__file:*", "file:///docs/../x", false},
+		{"b__*", "file:///docs/./x", false},
 	} {
-		if got := c.MayRead("a", uri); got != want {
-			t.Errorf("MayRead(%q): got %t, want %t", uri, got, want)
+		c, _ := mustNew(t, KeyConfig{Name: "k", Key: "K", Resources: AllowList{[]string{row.pattern}}}).Identify("K")
+		if got := c.MayRead("a", row.uri); got != row.want {
+			t.Errorf("%s: MayRead(%q): got %t, want %t", row.pattern, row.uri, got, row.want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
@@ -47,17 +48,16 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 	case s.only != "" && errors.As(err, new(*downstream.UnknownError)):
 		return nil, err
 	}
-	for i, a := range answers {
-		answers[i] = withoutSubscribe(a)
-	}
-	if s.only != "" && answers[0] != nil {
-		return s.offered(x, answers[0]), nil
-	}
 	capabilities := []byte("{}")
-	for _, a := range answers {
+	for i, a := range answers {
 		if a == nil {
-			capabilities = mergeCapabilities(capabilities, []byte(assumedCapabilities))
-		} else if c := jsonrpc.Get(a, "capabilities"); len(c) > 0 && c[0] == '{' {
+			a = []byte(assumed)
+		}
+		a = s.offered(x, servers[i], withoutSubscribe(a))
+		if s.only != "" && answers[i] != nil {
+			return a, nil
+		}
+		if c := jsonrpc.Get(a, "capabilities"); len(c) > 0 && c[0] == '{' {
 			capabilities = mergeCapabilities(capabilities, c)
 		}
 	}
@@ -66,12 +66,11 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 	}
 	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(s.p.opts.Version))), "name",
 		[]byte(jsonrpc.StringID(s.p.opts.Name)))
-	return s.offered(x, jsonrpc.Set(jsonrpc.Set(nil, "serverInfo", info), "capabilities", capabilities)), nil
+	return jsonrpc.Set(jsonrpc.Set(nil, "serverInfo", info), "capabilities", capabilities), nil
 }
 
-// assumedCapabilities are the capabilities assumed for a server that is not connected, so that the client lists its
-// items later.
-const assumedCapabilities = `{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":{"listChanged":true}}`
+// assumed is the answer assumed of a server that is not connected, so that the client lists its items later.
+const assumed = `{"capabilities":{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":{"listChanged":true}}}`
 
 // withoutSubscribe removes from the answer of a server of 2026-07-28 the capability to subscribe to resources, because
 // the router does not.
@@ -82,12 +81,32 @@ func withoutSubscribe(answer []byte) []byte {
 	return without(answer, "capabilities", "resources", "subscribe")
 }
 
-// offered removes the capabilities for tasks if the surface does not relay those of this client.
-func (s *Surface) offered(x *edge.Exchange, answer []byte) []byte {
-	if s.ownTasks(x) {
+// offered returns the answer of a server without the capabilities that the surface does not relay for this client, and
+// those that its caller may not use.
+func (s *Surface) offered(x *edge.Exchange, server string, answer []byte) []byte {
+	if !s.ownTasks(x) {
+		answer = without(without(answer, "capabilities", "tasks"), "capabilities", "extensions", "io.modelcontextprotocol/tasks")
+	}
+	if mayAll(x, server) {
 		return answer
 	}
-	return without(without(answer, "capabilities", "tasks"), "capabilities", "extensions", "io.modelcontextprotocol/tasks")
+	out := answer
+	jsonrpc.Members(jsonrpc.Get(answer, "capabilities"), func(name []byte, _ jsonrpc.Span) bool {
+		may := false
+		switch kind := string(name); kind {
+		case auth.Tools, auth.Resources, auth.Prompts:
+			may = x.Caller.MaySeeAny(kind, server)
+		case "completions":
+			may = x.Caller.MaySeeAny(auth.Resources, server) || x.Caller.MaySeeAny(auth.Prompts, server)
+		case "logging":
+			may = true
+		}
+		if !may {
+			out = without(out, "capabilities", string(name))
+		}
+		return true
+	})
+	return out
 }
 
 // without removes the member at a path from an object.

@@ -184,6 +184,12 @@ func (k *Keys) Required() bool {
 	return len(v.keys) > 0 || v.tokens != nil
 }
 
+// Alone reports whether the holder of one key is the only caller.
+func (k *Keys) Alone() bool {
+	v := k.valid.Load()
+	return len(v.keys) == 1 && v.tokens == nil
+}
+
 // Any reports whether there is any key.
 func (k *Keys) Any() bool { return len(k.valid.Load().keys) > 0 }
 

@@ -119,10 +119,13 @@ func (t *Telemetry) startPush(about *resource.Resource) error {
 // Registry returns the registry of the router's metrics; nil if metrics are off.
 func (t *Telemetry) Registry() *prometheus.Registry { return t.registry }
 
-// Handler serves /metrics in the Prometheus format, or 404 if metrics are off. sees returns a function that reports
-// which servers and tools the sender of a request may see, nil for all; for a server itself the tool is empty, and for
-// what is not of a server both are. Other series are left out.
-func (t *Telemetry) Handler(sees func(r *http.Request) func(server, tool string) bool) http.Handler {
+// Sees reports whether a caller may see the series of a name, server and tool; nil = all. The tool is empty in a series
+// of a server itself, and both are in one of no server.
+type Sees func(series, server, tool string) bool
+
+// Handler serves /metrics in the Prometheus format, or 404 if metrics are off. sees returns what the sender of a request
+// may see. Other series are left out.
+func (t *Telemetry) Handler(sees func(r *http.Request) Sees) http.Handler {
 	if t.registry == nil {
 		return http.NotFoundHandler()
 	}
@@ -143,14 +146,14 @@ func (t *Telemetry) Handler(sees func(r *http.Request) func(server, tool string)
 // visibleTo gathers the series that a caller may see. It omits empty labels.
 type visibleTo struct {
 	prometheus.Gatherer
-	see func(server, tool string) bool // nil = all are visible
+	see Sees
 }
 
 // Gather implements prometheus.Gatherer.
 func (v visibleTo) Gather() ([]*dto.MetricFamily, error) {
 	families, err := v.Gatherer.Gather()
 	for _, f := range families {
-		f.Metric = slices.DeleteFunc(f.Metric, v.hides)
+		f.Metric = slices.DeleteFunc(f.Metric, func(m *dto.Metric) bool { return v.hides(f.GetName(), m) })
 		for _, m := range f.Metric {
 			var labels []*dto.LabelPair // a copy, because the registry shares the labels
 			for _, l := range m.Label {
@@ -164,7 +167,7 @@ func (v visibleTo) Gather() ([]*dto.MetricFamily, error) {
 	return slices.DeleteFunc(families, func(f *dto.MetricFamily) bool { return len(f.Metric) == 0 }), err
 }
 
-func (v visibleTo) hides(m *dto.Metric) bool {
+func (v visibleTo) hides(series string, m *dto.Metric) bool {
 	server, tool := "", ""
 	for _, l := range m.Label {
 		switch l.GetName() {
@@ -177,11 +180,5 @@ func (v visibleTo) hides(m *dto.Metric) bool {
 	if tool == Other {
 		tool = ""
 	}
-	switch {
-	case v.see == nil:
-		return false
-	case server == "":
-		return !v.see("", "")
-	}
-	return !v.see(server, "") || tool != "" && !v.see(server, tool)
+	return v.see != nil && !(v.see(series, server, "") && (tool == "" || v.see(series, server, tool)))
 }

@@ -299,9 +299,9 @@ func TestMetricsAreExported(t *testing.T) {
 }
 
 // scrape returns the status and the text of /metrics for one who sees some servers and tools; nil sees all.
-func scrape(tm *Telemetry, see func(server, tool string) bool) (int, string) {
+func scrape(tm *Telemetry, see Sees) (int, string) {
 	w := httptest.NewRecorder()
-	sees := func(*http.Request) func(string, string) bool { return see }
+	sees := func(*http.Request) Sees { return see }
 	tm.Handler(sees).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return w.Code, w.Body.String()
 }
@@ -326,14 +326,15 @@ func TestVisibleMetrics(t *testing.T) {
 		`calls_total{gen_ai_tool_name="_other",server="a"} 1`, `calls_total{server="b"} 1`, `calls_total{error_type="other"} 1`
 	for _, row := range []struct {
 		name string
-		see  func(server, tool string) bool
+		see  Sees
 		want []string
 	}{
 		{"everything", nil, []string{a, hidden, others, b, none, `deployment_environment_name="staging",service_name="agenticnexus-router"`, "go_goroutines"}},
-		{"one server", func(server, tool string) bool { return server == "a" && tool != "hide" }, []string{a, others}},
-		{"one server and the router", func(server, tool string) bool { return server != "b" && tool != "hide" },
+		{"one server", func(_, server, tool string) bool { return server == "a" && tool != "hide" }, []string{a, others}},
+		{"one server and the router", func(_, server, tool string) bool { return server != "b" && tool != "hide" },
 			[]string{a, others, none, "go_goroutines"}},
-		{"nothing", func(string, string) bool { return false }, nil},
+		{"calls", func(series, _, _ string) bool { return series == "calls_total" }, []string{a, hidden, others, b, none}},
+		{"nothing", func(string, string, string) bool { return false }, nil},
 	} {
 		status, got := scrape(tm, row.see)
 		for _, line := range row.want {
@@ -357,7 +358,7 @@ func TestScrapesAreBounded(t *testing.T) {
 	var inside, all sync.WaitGroup
 	inside.Add(maxScrapes)
 	leave := make(chan struct{})
-	h := tm.Handler(func(r *http.Request) func(string, string) bool {
+	h := tm.Handler(func(r *http.Request) Sees {
 		if r.URL.Path == "/wait" {
 			inside.Done()
 			<-leave

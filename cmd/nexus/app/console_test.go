@@ -211,7 +211,7 @@ func TestMetricsByKey(t *testing.T) {
 	for _, tool := range []string{"a__echo", "b__echo"} {
 		r.raw("POST", "/mcp", fmt.Sprintf(runTool, tool), bearer("all"))
 	}
-	for key, want := range map[string][3]bool{"all": {true, true, true}, "some": {true, false, false}, "limited operator": {true, false, true}} {
+	for key, want := range map[string][3]bool{"all": {true, true, false}, "some": {true, false, false}, "limited operator": {true, false, true}} {
 		_, text := r.raw("GET", "/metrics", "", bearer(key))
 		for i, series := range []string{`nexus_server_up{server="a"}`, `nexus_server_up{server="b"}`, "nexus_sessions "} {
 			if strings.Contains(text, series) != want[i] {

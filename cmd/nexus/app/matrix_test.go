@@ -131,6 +131,8 @@ func TestAccessMatrix(t *testing.T) {
 				strings.Replace(framed("acme/secret", `{}`, c.meta), `"id":1`, `"id":2`, 1)+"]", c.header)
 		})
 	}
+	r.raw("POST", "/mcp", framed("tools/call", `{"name":"process_query","arguments":{"query":"get it","plan":[{"tool":"hr__get","arguments":{}}]}}`, ""), bearer("all"))
+	row("series of GET /metrics", func(c credential) string { return r.series(c.header) })
 	const file = "testdata/matrix.txt"
 	if *updateMatrix {
 		if err := os.WriteFile(file, []byte(table.String()), 0o644); err != nil {
@@ -234,6 +236,20 @@ func (r *running) brief(method, path, body string, header map[string]string) str
 		return status + " " + kind
 	}
 	return strings.TrimSpace(status + " " + essence(raw))
+}
+
+// series returns the status of /metrics and which of some series it has.
+func (r *running) series(header map[string]string) string {
+	r.t.Helper()
+	resp, text := r.raw("GET", "/metrics", "", header)
+	seen := []string{}
+	for _, series := range []string{`nexus_server_up{server="hr"}`, `nexus_server_up{server="other"}`, "nexus_sessions", "nexus_queue_wait_seconds_count",
+		"mcp_server_operation_duration_seconds_count", "mcp_client_operation_duration_seconds_count", "nexus_query_duration_seconds_count", "go_goroutines"} {
+		if strings.Contains(text, "\n"+series) {
+			seen = append(seen, series)
+		}
+	}
+	return fmt.Sprintf("%d %v", resp.StatusCode, seen)
 }
 
 // essence returns an error with its code, the names in a list, or the whole of a small answer.

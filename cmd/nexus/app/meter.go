@@ -25,6 +25,9 @@ const (
 	maxLabel = 200
 )
 
+// serverMetrics begins the names of the metrics that tell the state of a server.
+const serverMetrics = "nexus_server_"
+
 // meter holds the router's metrics. Label values come from the configuration, from fixed sets, and from the names of
 // at most maxTools listed tools; clients choose none of them. It is safe for concurrent use.
 type meter struct {
@@ -257,7 +260,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 			continue // disabled is not down
 		}
 		server := func(metric, help string, value int) {
-			send(prometheus.GaugeValue, "nexus_server_"+metric, help, float64(value), telemetry.LabelServer, name)
+			send(prometheus.GaugeValue, serverMetrics+metric, help, float64(value), telemetry.LabelServer, name)
 		}
 		server("up", "Whether the server is connected.", flag(s.Status == downstream.StateConnected))
 		server("breaker_open", "Whether the circuit breaker of the server is open or half-open.",

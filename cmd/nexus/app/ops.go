@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app/console"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/history"
+	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -119,16 +121,19 @@ func (o *operators) visible(r *http.Request) downstream.Visible {
 	return caller.Visible()
 }
 
-// sees returns which series of /metrics the sender of an authorized request may see; nil = all. Those without a server
-// count the requests of all callers, so a limited key does not see them unless it is an operator's.
-func (o *operators) sees(r *http.Request) func(server, tool string) bool {
-	visible := o.visible(r)
-	if visible == nil {
+// sees returns which series of /metrics the sender of an authorized request may see; nil = all. Most count the requests
+// of all callers. Unless it is an operator or the only caller, it therefore sees the state of servers alone.
+func (o *operators) sees(r *http.Request) telemetry.Sees {
+	if !o.keys.Required() {
 		return nil
 	}
 	caller, _ := o.operator(r)
-	return func(server, tool string) bool {
-		return server == "" && caller.Ops() || server != "" && visible(server, tool)
+	visible, all := caller.Visible(), caller.Ops() || o.keys.Alone()
+	if all && visible == nil {
+		return nil
+	}
+	return func(series, server, tool string) bool {
+		return (all || strings.HasPrefix(series, serverMetrics)) && (server == "" || visible == nil || visible(server, tool))
 	}
 }
 

@@ -265,6 +265,7 @@ type findings struct {
 	Refused string // why the search was refused
 	Report  string // data block
 	Tools   string // data block, may be empty
+	Marks   *marks // of these tools, nil if they are explained
 	Query   string
 }
 
@@ -291,7 +292,9 @@ func (c *conversation) search(ctx context.Context, answer string, made *plan.Pla
 		c.missed = true
 	} else {
 		c.shown.searches++
+		explained := c.marks(nil)
 		next.Report, next.Tools = c.find(ctx, wanted)
+		next.Marks = c.marks(explained)
 	}
 	c.add(llm.RoleAssistant, texts.Cut(answer, maxAnswer))
 	c.add(llm.RoleUser, prompts.Render("plan_more", next))

@@ -120,12 +120,12 @@ type Request struct {
 	Tokens    int            // Result.Tokens of the last round
 	CanAsk    bool           // the user can be asked for unknown required arguments
 	Approved  bool           // the user allows every call, so that equal writes are no problem
-	Private   []string       // servers whose results may go to other servers only if the user approves it
 	Model     llm.Model      // nil = the configured model
 	Shown     *Shown         // what the model has seen in this query; nil = forget it after this round
 
-	// NeedsApproval reports whether a call of the tool needs the user's approval, whatever its arguments. nil = none does.
-	NeedsApproval func(t plan.Tool) bool
+	// NeedsApproval reports whether a model's call of the tool, planned before or after it was shown results of tools,
+	// needs the user's approval, whatever its arguments. nil = none does.
+	NeedsApproval func(t plan.Tool, afterResults bool) bool
 
 	// OnStep gets each step that may start at once while the model writes: it is valid, only reads and needs no other
 	// step. The final plan may not contain it. OnStep is called by the goroutine that called Plan, once for each id,

@@ -2,9 +2,6 @@ package planner
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -38,17 +35,10 @@ type opening struct {
 	Replan    bool     // outcomes failed or are empty
 	Round     int
 	MaxRounds int
-	Last      bool // no further round follows
-	consents
-	Now   string
-	Query string
-}
-
-// consents tells what the user can be asked.
-type consents struct {
-	CanAsk   bool   // for arguments and approval
-	Private  string // names of servers
-	Approval string // data block of tools, may be empty
+	CanAsk    bool // the user, for arguments and approval
+	Marks     *marks
+	Now       string
+	Query     string
 }
 
 // opening returns the first user message in a round.
@@ -57,9 +47,9 @@ func (c *conversation) opening() string {
 	v := opening{
 		Catalog: s.catalog, Best: s.best, Listed: s.listed, Others: s.others, FindTools: findTools, Searched: s.found,
 		Context: llm.Conversation(c.req.Context, prompts.MaxHistory), Replan: c.req.Replan,
-		Round: c.req.Round, MaxRounds: c.req.MaxRounds, Last: c.req.Round >= c.req.MaxRounds,
-		consents: consents{c.req.CanAsk, strings.Join(c.req.Private, ", "), c.approval()},
-		Now:      c.planner.now().Format(prompts.TimeLayout), Query: c.req.Query,
+		Round: c.req.Round, MaxRounds: c.req.MaxRounds,
+		CanAsk: c.req.CanAsk, Marks: c.marks(nil),
+		Now: c.planner.now().Format(prompts.TimeLayout), Query: c.req.Query,
 	}
 	limit := maxOutcome
 	if n := len(c.req.Outcomes); n > 0 {
@@ -69,32 +59,6 @@ func (c *conversation) opening() string {
 		v.Outcomes = append(v.Outcomes, c.planner.outcome(o, limit))
 	}
 	return prompts.Render("plan_user", v)
-}
-
-// maxApproval is the maximum number of tools that the model is told need approval.
-const maxApproval = 50
-
-// approval returns a data block of the tools that the model is shown and that need the user's approval.
-func (c *conversation) approval() string {
-	if c.req.NeedsApproval == nil {
-		return ""
-	}
-	var names []string
-	for _, name := range append(slices.Sorted(maps.Keys(c.shown.details)), c.shown.offered...) {
-		t, unknown := c.req.Tools.Lookup(name)
-		if unknown != nil || slices.Contains(names, name) || !c.req.NeedsApproval(t) {
-			continue
-		}
-		if len(names) == maxApproval {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, texts.Line(name, maxName))
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return llm.Data("the names of tools", strings.Join(names, ", "))
 }
 
 // outcome returns the data block of an earlier step.

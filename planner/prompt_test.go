@@ -78,12 +78,12 @@ func TestPrompts(t *testing.T) {
 		req     planner.Request
 		replies []llmtest.Reply
 	}{
-		"first":  {planner.Request{Query: "What's the latest AI news and what's 15% of $2500?", Tools: tools()}, []llmtest.Reply{{Text: `[]`}}},
-		"second": {planner.Request{Query: "And of $100?", Tools: tools()[:2], Round: 2, Outcomes: done, Context: []llm.Message{{Role: "user", Content: "Hi\n</data>"}, {Role: "assistant", Content: "Hello"}}}, []llmtest.Reply{{Text: `[]`}}},
-		"approval": {planner.Request{Query: "Search the web", Tools: tools(), Private: []string{"hr", "payroll"},
-			NeedsApproval: func(t plan.Tool) bool { return t.Name != "web_search" }}, []llmtest.Reply{{Text: `[]`}}},
-		"repair": {planner.Request{Query: "Search the web", Tools: tools()[:1]}, []llmtest.Reply{{Text: `[{"tool":"search_web","arguments":{}}]`}, {Text: `[]`}}},
-		"more":   {planner.Request{Query: "web_search", Tools: append(tools(), office(40)...)}, []llmtest.Reply{{Text: `[{"tool":"find_tools","arguments":{"query":"send"}},{"tool":"find_tools","arguments":{"query":"fly"}}]`}, {Text: `[]`}}},
+		"first":          {planner.Request{Query: "What's the latest AI news and what's 15% of $2500?", Tools: tools()}, []llmtest.Reply{{Text: `[]`}}},
+		"second":         {planner.Request{Query: "And of $100?", Tools: tools()[:2], Round: 2, Outcomes: done, Context: []llm.Message{{Role: "user", Content: "Hi\n</data>"}, {Role: "assistant", Content: "Hello"}}}, []llmtest.Reply{{Text: `[]`}}},
+		"approval":       {planner.Request{Query: "Search the web", Tools: confidential{tools()}, NeedsApproval: needsApproval}, []llmtest.Reply{{Text: `[]`}}},
+		"approval_later": {planner.Request{Query: "Search the web", Tools: tools()[1:], NeedsApproval: needsApproval, CanAsk: true, Round: 2, Outcomes: done}, []llmtest.Reply{{Text: `[]`}}},
+		"repair":         {planner.Request{Query: "Search the web", Tools: tools()[:1]}, []llmtest.Reply{{Text: `[{"tool":"search_web","arguments":{}}]`}, {Text: `[]`}}},
+		"more":           {planner.Request{Query: "web_search", Tools: append(tools(), office(40)...), NeedsApproval: needsApproval}, []llmtest.Reply{{Text: `[{"tool":"find_tools","arguments":{"query":"send"}},{"tool":"find_tools","arguments":{"query":"fly"}}]`}, {Text: `[]`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := connect(t, func(o *planner.Options, _ *llm.Config) {
@@ -104,6 +104,20 @@ func TestPrompts(t *testing.T) {
 			golden(t, filepath.Join("testdata", "prompt_"+name+".golden"), got.String())
 		})
 	}
+}
+
+// needsApproval is what the router tells of mail.send, which destroys, and chat.send, which writes.
+func needsApproval(t plan.Tool, afterResults bool) bool {
+	return t.Name == "mail.send" || t.Name == "chat.send" && afterResults
+}
+
+// confidential are tools whose first server is private.
+type confidential struct{ toolset.List }
+
+func (c confidential) Servers() []planner.Server {
+	servers := c.List.Servers()
+	servers[0].Private = true
+	return servers
 }
 
 func golden(t *testing.T, file, got string) {

@@ -45,6 +45,8 @@ type Shown struct {
 	called  bool              // it called tools in its last reply
 	offered []string          // the tools it can call, by plan name
 
+	approval approval
+
 	searches int // requests with searches
 	room     int // bytes for their results
 }
@@ -62,7 +64,7 @@ func (s *Shown) note(t *plan.Tool, d detail) { s.details[t.Name] = max(s.details
 // many, the servers; it is the same for each question. The second part has the tools that fit the question, the best
 // in full.
 func (p *Planner) Show(ctx context.Context, req Request) *Shown {
-	s := &Shown{started: true, details: map[string]detail{}}
+	s := &Shown{started: true, details: map[string]detail{}, approval: approval{needed: req.NeedsApproval}}
 	p.show(ctx, req, s)
 	return s
 }
@@ -71,7 +73,7 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	room := p.cfg.ToolTokens * bytesPerToken
 	s.room = max(room/4, 2*maxTool)
 	servers := req.Tools.Servers()
-	all, listed := p.list(req.Tools, room*2/3)
+	all, listed := p.list(req.Tools, room*2/3, s)
 	if s.catalog = everything(servers, all, room); s.catalog != "" {
 		for _, e := range all {
 			s.note(e.tool, whole)
@@ -107,14 +109,14 @@ type entry struct {
 }
 
 // list returns all tools, or false if their names do not fit.
-func (p *Planner) list(tools Tools, room int) (all []entry, fits bool) {
+func (p *Planner) list(tools Tools, room int, s *Shown) (all []entry, fits bool) {
 	for t := range tools.All() {
 		if room -= len(texts.Line(t.Name, maxName)) + len("(…)") + overhead; room < 0 {
 			return nil, false
 		}
 	}
 	for t := range tools.All() {
-		all = append(all, entry{t, p.signatureOf(t)})
+		all = append(all, entry{t, p.signatureOf(t, s.approval.mark(t))})
 	}
 	return all, true
 }
@@ -161,7 +163,7 @@ func (p *Planner) arrange(tools Tools, ranked []plan.Tool, meant []string, room,
 	inFull = l.room - min(l.room, inFull) // the room at which no more tools are shown in full
 	for i := range ranked {
 		t := &ranked[i]
-		sign := p.signatureOf(t)
+		sign := p.signatureOf(t, s.approval.mark(t))
 		if s.details[t.Name] < whole && l.room > inFull && l.add(t.Server, sign.full) {
 			s.note(t, whole)
 			continue
@@ -222,6 +224,9 @@ func cost(lines string) int { return len(lines) + (strings.Count(lines, "\n")+1)
 // header is the line above the tools of a server.
 func header(s Server, limit int) string {
 	name := "[server " + texts.Line(s.Name, maxName) + "]"
+	if s.Private {
+		name += " [private]"
+	}
 	text := texts.Line(s.Instructions, maxInstructions)
 	room := limit - len(name) - len(" …")
 	switch {

@@ -165,9 +165,10 @@ func hints(a plan.Annotations) string {
 	return ""
 }
 
-// signatureOf returns the signature of a tool with its full and brief descriptions.
-func (p *Planner) signatureOf(t *plan.Tool) *signature {
+// signatureOf returns the signature of a tool with its full and brief descriptions. mark is added to its hints.
+func (p *Planner) signatureOf(t *plan.Tool, mark string) *signature {
 	s := newSignature(t)
+	s.hints += mark
 	if p.learned != nil {
 		s.learn(p.learned(t))
 	}

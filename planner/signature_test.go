@@ -65,15 +65,15 @@ func TestSignature_Learned(t *testing.T) {
 	silent := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	says := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"string"}`)}
 	for range 2 {
-		if got, want := p.signatureOf(silent).long(1000), "t() -> {n: integer} (seen)\n  accepted before: q, limit"; got != want {
+		if got, want := p.signatureOf(silent, "").long(1000), "t() -> {n: integer} (seen)\n  accepted before: q, limit"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if got, want := p.signatureOf(says).long(1000), "t(a?: any) -> string"; got != want {
+		if got, want := p.signatureOf(says, "").long(1000), "t(a?: any) -> string"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 	result, names = "string", nil
-	if got, want := p.signatureOf(silent).long(1000), "t() -> string (seen)"; got != want {
+	if got, want := p.signatureOf(silent, "").long(1000), "t() -> string (seen)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -55,9 +55,9 @@ func (p *Planner) showTools(ctx context.Context, req Request) *Shown {
 			break
 		}
 	}
-	s := p.showNative(req.Tools, all)
+	s := p.showNative(req, all)
 	if len(s.offered) < len(all) {
-		s = p.showNative(req.Tools, p.rank(ctx, req, req.Query, maxNative))
+		s = p.showNative(req, p.rank(ctx, req, req.Query, maxNative))
 		s.others = true
 	}
 	return s
@@ -65,11 +65,11 @@ func (p *Planner) showTools(ctx context.Context, req Request) *Shown {
 
 // showNative lets the model call ranked tools, as far as the budget allows. Their order depends on nothing but the
 // names, so that endpoints can cache them.
-func (p *Planner) showNative(tools Tools, ranked []plan.Tool) *Shown {
-	s := &Shown{started: true, native: true, details: map[string]detail{}}
+func (p *Planner) showNative(req Request, ranked []plan.Tool) *Shown {
+	s := &Shown{started: true, native: true, details: map[string]detail{}, approval: approval{needed: req.NeedsApproval}}
 	room := p.cfg.ToolTokens * bytesPerToken
 	s.room = max(room, 2*maxTool)
-	s.best, _ = p.offer(tools, ranked, room, s)
+	s.best, _ = p.offer(req.Tools, ranked, room, s)
 	slices.Sort(s.offered)
 	return s
 }
@@ -83,7 +83,7 @@ func (p *Planner) offer(tools Tools, ranked []plan.Tool, room int, s *Shown) (na
 		if s.details[t.Name] != 0 || len(s.offered) == maxNative-1 { // beside find_tools
 			continue
 		}
-		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.add(t.Server, texts.Line(t.Name, maxName)) {
+		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.add(t.Server, texts.Line(t.Name, maxName)+s.approval.mark(&t)) {
 			room -= cost
 			taken += cost
 			s.note(&t, whole)
@@ -179,7 +179,7 @@ func (n native) size() int {
 func (p *Planner) nativeTool(name string, t plan.Tool) native {
 	var schema map[string]json.RawMessage
 	usable := len(t.InputSchema) <= maxSchema && json.Unmarshal(t.InputSchema, &schema) == nil && schema != nil
-	plain := texts.Line(p.signatureOf(&t).full, maxNativeText)
+	plain := texts.Line(p.signatureOf(&t, "").full, maxNativeText)
 	if kind := string(schema["type"]); !usable || kind != "" && kind != `"object"` {
 		return native{llm.Tool{Name: name, Description: plain, Schema: json.RawMessage(`{"type":"object"}`)}}
 	}

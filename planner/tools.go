@@ -26,4 +26,5 @@ type Tools interface {
 type Server struct {
 	Name         string
 	Instructions string // from the server; untrusted, may be empty
+	Private      bool   // its results may go to other servers only if the user approves it
 }

@@ -139,9 +139,14 @@ func (c *decider) private() (names []string) {
 	return names
 }
 
-// needsApproval reports whether a model's call of a tool needs the user's consent whatever its arguments.
-func (c *decider) needsApproval(tool plan.Tool) bool {
-	d, err := c.decision(tool, []byte(`{}`), c.provenance(plan.SourceModel, tool, c.shown.servers))
+// needsApproval reports whether a model's call of a tool needs the user's consent whatever its arguments, in the first
+// round or in one after tools have answered.
+func (c *decider) needsApproval(tool plan.Tool, afterResults bool) bool {
+	from := c.provenance(plan.SourceModel, tool, nil)
+	if from.Round, from.AfterResults = 1, afterResults; afterResults {
+		from.Round = 2
+	}
+	d, err := c.decision(tool, []byte(`{}`), from)
 	return err == nil && d.Action == trust.Ask
 }
 

@@ -315,10 +315,10 @@ func TestFlows_GivenBack(t *testing.T) {
 func TestFlows_Prompt(t *testing.T) {
 	for _, approved := range []bool{false, true} {
 		k := newFlowKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = always }, `[]`)
-		k.query(router.Query{Text: "send_email to Ada", Approved: approved})
+		k.query(router.Query{Text: "get_employee and send_email to Ada", Approved: approved})
 		prompt := string(k.model.Requests()[0].Body)
-		private := strings.Contains(prompt, "results of hr, payroll are private")
-		writes := strings.Contains(prompt, "Calls of these tools need the user's approval")
+		private := strings.Contains(prompt, "[server hr] [private]")
+		writes := strings.Contains(prompt, "send_email() [needs approval]")
 		if private == approved || writes == approved {
 			t.Errorf("approved %v: got the prompt %s", approved, prompt)
 		}

@@ -180,7 +180,7 @@ func (s *queryState) endExecution(r *round) {
 }
 
 // usable returns the tools that the query may use.
-func (s *queryState) usable() usable { return usable{s.catalog, s.q.Origin.Visible} }
+func (s *queryState) usable() usable { return usable{catalog: s.catalog, visible: s.q.Origin.Visible} }
 
 // plan obtains and checks the plan of a round.
 func (s *queryState) plan(ctx context.Context, r *round) error {
@@ -193,14 +193,16 @@ func (s *queryState) plan(ctx context.Context, r *round) error {
 		r.plan = *s.given
 	} else {
 		request := planner.Request{
-			Query: s.q.Text, Context: s.q.Context, Tools: s.usable(),
+			Query: s.q.Text, Context: s.q.Context,
 			Round: r.number, MaxRounds: s.maxRounds, Outcomes: s.record.Outcomes, Replan: r.replan,
 			Tokens: s.planning.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
 			Shown: &s.planning.shown,
 		}
+		tools := s.usable()
 		if !s.q.Approved {
-			request.Private, request.NeedsApproval = r.decider.private(), r.decider.needsApproval
+			tools.private, request.NeedsApproval = r.decider.private(), r.decider.needsApproval
 		}
+		request.Tools = tools
 		if !s.q.DryRun {
 			request.OnStep = func(step plan.Step) { r.decider.startEarly(step) }
 		}

@@ -181,7 +181,7 @@ func (r *Router) Search(
 	}
 	r.directory.index.follow(catalog)
 	var out []Found
-	for _, hit := range r.opts.Ranking.Search(ctx, query, usable{catalog, visible}, limit, false) {
+	for _, hit := range r.opts.Ranking.Search(ctx, query, usable{catalog: catalog, visible: visible}, limit, false) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
 			out = append(out, Found{*t, hit.Score})
 		}

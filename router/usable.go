@@ -2,6 +2,7 @@ package router
 
 import (
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +16,7 @@ import (
 type usable struct {
 	catalog *downstream.Catalog
 	visible downstream.Visible
+	private []string // servers that a planner is told are private
 }
 
 // All implements planner.Tools.
@@ -44,7 +46,8 @@ func (u usable) Of(server string) iter.Seq[*plan.Tool] {
 func (u usable) Servers() (servers []planner.Server) {
 	for _, name := range u.catalog.Servers() {
 		for range u.Of(name) {
-			servers = append(servers, planner.Server{Name: name, Instructions: u.catalog.Instructions(name)})
+			servers = append(servers, planner.Server{Name: name, Instructions: u.catalog.Instructions(name),
+				Private: slices.Contains(u.private, name)})
 			break
 		}
 	}

@@ -1,0 +1,51 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+)
+
+// approval marks the tools in prompts whose calls need the user's approval. A mark is valid in all rounds of a query, so
+// that its prompts share their beginning.
+type approval struct {
+	needed        func(t plan.Tool, afterResults bool) bool // see Request.NeedsApproval
+	always, later bool                                      // a tool has the mark for every round, for those after results
+}
+
+// mark returns the mark of a tool, "" for none.
+func (a *approval) mark(t *plan.Tool) string {
+	switch {
+	case a.needed == nil:
+		return ""
+	case a.needed(*t, false):
+		a.always = true
+		return " [needs approval]"
+	case a.needed(*t, true):
+		a.later = true
+		return " [needs approval after results]"
+	}
+	return ""
+}
+
+// marks are the data that explain marks.
+type marks struct {
+	CanAsk, Results        bool // the user can be asked; results have been shown
+	Always, Later, Private bool // marks that occur
+}
+
+// marks returns the data for the marks that the model has seen. It returns nil if there are none besides those that are
+// explained, which may be nil.
+func (c *conversation) marks(explained *marks) *marks {
+	if explained == nil {
+		explained = &marks{}
+	}
+	m := marks{
+		CanAsk: c.req.CanAsk, Results: len(c.req.Outcomes) > 0, Always: c.shown.approval.always, Later: c.shown.approval.later,
+		Private: slices.ContainsFunc(c.req.Tools.Servers(), func(s Server) bool { return s.Private }),
+	}
+	if m.Always == explained.Always && m.Later == explained.Later && m.Private == explained.Private {
+		return nil
+	}
+	return &m
+}

@@ -56,7 +56,7 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 		return Result{Usage: c.usage, Tokens: c.tokens}, err
 	}
 	// Native calls do not tell whether they are the last.
-	if made.plan.More && !c.shown.native && req.Round >= req.MaxRounds {
+	if made.plan.More && made.plan.MoreIf == "" && !c.shown.native && req.Round >= req.MaxRounds {
 		warnings = append(warnings, fmt.Sprintf("the plan asks for another round, but max_rounds is %d", req.MaxRounds))
 	}
 	return Result{
@@ -224,10 +224,9 @@ func (c *conversation) room() int { return max(maxSteps-len(c.req.Outcomes), 0) 
 func (c *conversation) finish(p plan.Plan) plan.Plan {
 	p.Source, p.Rounds = plan.SourceModel, c.req.Round
 	p.More = p.More && c.req.Round < c.req.MaxRounds
-	if p.More { // the last round reports unmet parts
+	if p.More && p.MoreIf == "" { // the last round reports unmet parts
 		p.Unmet = nil
-	}
-	if !p.More {
+	} else {
 		p.Unmet = append(p.Unmet, c.missing(p)...)
 	}
 	plan.WithoutRepeats(&p, c.req.Outcomes, c.mayLookAgain)
@@ -432,7 +431,8 @@ func (c *conversation) showProblems(ctx context.Context, answer string, d *draft
 				lines = append(lines, fmt.Sprintf("and %d more", len(d.problems)-maxProblems))
 				break
 			}
-			lines = append(lines, fmt.Sprintf("step %s: %s: %s", d.idOf(p.Step), p.Error.Reason, p.Error.Message))
+			p.Step = d.idOf(p.Step)
+			lines = append(lines, p.String())
 		}
 		next.Schemas = c.schemas(c.involved(ctx, d))
 	}

@@ -94,6 +94,8 @@ func TestFlows_Ways(t *testing.T) {
 		{"nested argument", hr + `,{"id":"x","tool":"web_search","arguments":{"a":[{"b":"$h.name"}]}}`, `search.web_search{"a":[{"b":"Ada"}]}`},
 		{"text", hr + `,{"id":"x","tool":"web_search","arguments":{"q":"who is ${h.name}?"}}`, `search.web_search{"q":"who is Ada?"}`},
 		{"each", hr + `,{"id":"x","tool":"web_search","each":"$h.team","arguments":{"q":"$item.name"}}`, `search.web_search{"q":"Bob"} search.web_search{"q":"Cy"}`},
+		{"each by an expression", hr + `,{"id":"x","tool":"web_search","each":"map(h.team, .name)","arguments":{"q":"$item"}}`, `search.web_search{"q":"Bob"} search.web_search{"q":"Cy"}`},
+		{"number of elements by an expression", hr + `,{"id":"x","tool":"web_search","each":"1..len($h.team)","arguments":{"q":"a"}}`, `search.web_search{"q":"a"} search.web_search{"q":"a"}`},
 		{"number of elements", hr + `,{"id":"x","tool":"web_search","each":"$h.team","arguments":{"q":"a"}}`, `search.web_search{"q":"a"} search.web_search{"q":"a"}`},
 		{"when", hr + `,{"id":"x","tool":"web_search","when":"h.salary > 90000","arguments":{"q":"rich"}}`, `search.web_search{"q":"rich"}`},
 		{"pick", hr + `,{"id":"x","tool":"web_search","pick":"{s: h.salary, v: value}","arguments":{"q":"a"}}`, `search.web_search{"q":"a"}`},

@@ -338,7 +338,10 @@ func brief(r *router.Record) string {
 	var all []string
 	for _, s := range r.Content(true).Steps {
 		text := s.ID + "=" + s.Tool + string(s.Arguments)
-		if !s.Success {
+		switch {
+		case s.Skipped:
+			text += " skipped"
+		case !s.Success:
 			text += " " + s.Error.Reason
 		}
 		all = append(all, text)

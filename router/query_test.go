@@ -53,11 +53,23 @@ func TestRounds(t *testing.T) {
 		max        int
 		planned    int // questions to the planner
 		rounds     int
+		warnings   string // of conditions
 	}{
 		{name: "one", plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}]}`}, want: `a=echo{"v":1}`, planned: 1, rounds: 1},
 		{name: "more", plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":true}`, `{"steps":[{"id":"b","tool":"echo","arguments":{"w":"$a.v"}}]}`},
 			want: `a=echo{"v":1}; b=echo{"w":1}`, planned: 2, rounds: 2},
 		{name: "more, and the most is one", max: 1, plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{}}],"more":true}`}, want: `a=echo{}`, planned: 1, rounds: 1},
+		{name: "more, if there is more", plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"next":"p2"}}],"more":"a.next != nil"}`,
+			`{"steps":[{"id":"b","tool":"echo","arguments":{"v":1}}],"more":"$b.next != nil or a.next == nil"}`}, want: `a=echo{"next":"p2"}; b=echo{"v":1}`, planned: 2, rounds: 2},
+		{name: "more, if that can be computed", plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":"a.v.deep > 1"}`, `{"steps":[{"id":"b","tool":"echo","arguments":{"v":1}}],"more":"a.v"}`, `[]`},
+			want: `a=echo{"v":1}; b=echo{"v":1}`, planned: 3, rounds: 2, warnings: "the condition for another round cannot be computed and counts as true: more: cannot fetch deep from int at character 5\n" +
+				"the condition for another round cannot be computed and counts as true: more: the value is neither true nor false"},
+		{name: "more, if what was skipped says so", plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{},"when":"false"}],"more":"a.v == nil"}`}, want: `a=echo{} skipped`, planned: 1, rounds: 1},
+		{name: "more, by a condition that is repaired", plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":"a.v =="}`, `{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":"a.v == 2"}`},
+			want: `a=echo{"v":1}`, planned: 2, rounds: 1},
+		{name: "more if, and the most is one", max: 1, plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":"a.v != nil"}`}, want: `a=echo{"v":1}`, planned: 1, rounds: 1,
+			warnings: "the plan asks for another round, but max_rounds is 1"},
+		{name: "more if not, and the most is one", max: 1, plans: []string{`{"steps":[{"id":"a","tool":"echo","arguments":{"v":1}}],"more":"a.v == nil"}`}, want: `a=echo{"v":1}`, planned: 1, rounds: 1},
 		{name: "a step failed", max: 2, plans: []string{`[{"tool":"fails","arguments":{}}]`, `{"steps":[{"id":"b","tool":"echo","arguments":{}}]}`}, want: `s1=fails{} tool_error; b=echo{}`, planned: 2, rounds: 2},
 		{name: "a tool that reads found nothing", plans: []string{`[{"tool":"finds","arguments":{}}]`, `[]`}, want: `s1=finds{}`, planned: 2, rounds: 1},
 		{name: "a tool that writes says nothing", plans: []string{`[{"tool":"note","arguments":{}}]`}, want: `s1=note{}`, planned: 1, rounds: 1},
@@ -75,6 +87,9 @@ func TestRounds(t *testing.T) {
 			}
 			if got := brief(r); got != row.want || planned != row.planned || r.Plan.Rounds != row.rounds || r.Plan.Source != plan.SourceModel {
 				t.Errorf("got %s after %d questions in %d rounds by %s, want %s, %d and %d", got, planned, r.Plan.Rounds, r.Plan.Source, row.want, row.planned, row.rounds)
+			}
+			if got := strings.Join(r.Warnings, "\n"); strings.Contains(row.name, " if") && got != row.warnings {
+				t.Errorf("got the warnings %q, want %q", got, row.warnings)
 			}
 		})
 	}

@@ -154,20 +154,34 @@ func (s *queryState) runRound(ctx context.Context, r *round) error {
 	s.askMissing(ctx, r)
 	r.decider.addSources()
 	s.record.addPlan(r, s.reads)
-	s.record.addUnserved(r)
 	if r.plan.Note != "" || len(r.plan.Steps) > 0 { // a round without steps or note keeps the note
 		s.note = r.plan.Note
 	}
 	switch {
 	case s.q.DryRun:
 		for _, p := range r.problems {
-			s.warn("step %s: %s", p.Step, p.Error.Message)
+			s.warn("%s", p.String())
 		}
 	case len(r.plan.Steps) > 0:
 		r.more = s.given == nil && r.plan.More && r.number < s.maxRounds
 		s.execute(ctx, r)
+		r.more = s.given == nil && r.wantsMore(ctx, s)
 	}
+	s.record.addUnserved(r)
 	return nil
+}
+
+// wantsMore reports whether another round follows because the plan asks for it, after the round was executed.
+func (r *round) wantsMore(ctx context.Context, s *queryState) bool {
+	wanted, failed := r.plan.Continues(ctx, s.record.Outcomes)
+	if failed != nil && ctx.Err() == nil {
+		s.warn("the condition for another round cannot be computed and counts as true: %s", failed.Message)
+	}
+	last := r.number >= s.maxRounds
+	if wanted && last && r.plan.MoreIf != "" { // the planner reports the others
+		s.warn("the plan asks for another round, but max_rounds is %d", s.maxRounds)
+	}
+	return wanted && !last
 }
 
 // endExecution stops the early calls that are not in the plan and records them, because they were made.

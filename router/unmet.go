@@ -71,10 +71,11 @@ func (r *Record) cause(o plan.Outcome) plan.Outcome {
 	return o
 }
 
-// addUnserved records what a round does not serve: parts without a step and missing arguments of steps.
+// addUnserved records what a round does not serve: missing arguments of steps and, unless its plan has asked for
+// another round, parts without a step.
 func (r *Record) addUnserved(n *round) {
 	for _, u := range n.plan.Unmet {
-		if !slices.ContainsFunc(r.unserved, func(o plan.Unmet) bool { return o.Text == u.Text }) {
+		if !n.more && !slices.ContainsFunc(r.unserved, func(o plan.Unmet) bool { return o.Text == u.Text }) {
 			r.unserved = append(r.unserved, u)
 		}
 	}

@@ -29,6 +29,8 @@ func TestUnmet(t *testing.T) {
 		"said by a model":       {[]string{`{"steps":[{"tool":"echo"}],"unmet":["sing","sing"," "]}`}, router.Query{}, `[{"text":"sing","reason":"no_tool"}]`},
 		"a model without steps": {[]string{`{"steps":[],"unmet":["sing"]}`}, router.Query{}, `[{"text":"sing","reason":"no_tool"}]`},
 		"said too early":        {[]string{`{"steps":[{"tool":"echo"}],"unmet":["sing","dance"],"more":true}`, `{"steps":[],"unmet":["dance"]}`}, router.Query{}, `[{"text":"dance","reason":"no_tool"}]`},
+		"said, and no more":     {[]string{`{"steps":[{"tool":"echo"}],"unmet":["sing"],"more":"false"}`}, router.Query{}, `[{"text":"sing","reason":"no_tool"}]`},
+		"said, and more":        {[]string{`{"steps":[{"tool":"echo"}],"unmet":["sing"],"more":"true"}`, `[]`}, router.Query{}, `[]`},
 		"no texts":              {[]string{`{"steps":[{"tool":"echo"}],"unmet":[{"text":"sing"}]}`}, router.Query{}, `[]`},
 		"a dry run":             {[]string{byRules + `{"steps":[{"tool":"echo"}],"unmet":[{"text":"sing","reason":"no_tool"}]}`}, router.Query{DryRun: true}, `[{"text":"sing","reason":"no_tool"}]`},
 		"failed":                {[]string{`[{"tool":"fails"},{"tool":"echo"}]`, `[]`}, router.Query{}, `[{"text":"fails","reason":"failed","tool":"fails"}]`},

@@ -15,9 +15,18 @@ import (
 
 // Problem is a reason why a step cannot run.
 type Problem struct {
-	Step    string // id
+	Step    string // id; empty if the plan itself is wrong
 	Error   Error
 	Missing []string // required arguments that the step lacks, if nothing else is wrong with its arguments
+}
+
+// String returns the problem as a line for people and models.
+func (p Problem) String() string {
+	line := p.Error.Reason + ": " + p.Error.Message
+	if p.Step != "" {
+		line = "step " + p.Step + ": " + line
+	}
+	return line
 }
 
 // A Lookup finds a tool by any name that a plan may use for it. The error has a reason such as reason.UnknownTool or
@@ -28,11 +37,11 @@ type Lookup func(name string) (Tool, *Error)
 // runs. It sets the tool and the server of every step to the catalog's names, and gives a step a new id if its id
 // belongs to another call in done. A second call changes nothing.
 //
-// Problems are: Step.Invalid; unknown tools; an After that names no step; cycles of references and After; an id of
-// another call in done that a second step refers to, because either call may be meant; and arguments that the tool's
-// schema refuses for any value of their references. The remaining arguments must be validated once the values are
-// known. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a faulty step
-// has no problem.
+// Problems are: an invalid MoreIf; Step.Invalid; unknown tools; an After that names no step; cycles of references and
+// After; an id of another call in done that a second step refers to, because either call may be meant; and arguments
+// that the tool's schema refuses for any value of their references. The remaining arguments must be validated once the
+// values are known. done are the outcomes of earlier rounds, which steps may refer to. A step that only depends on a
+// faulty step has no problem.
 //
 // A string such as "$x" is plain text if no step has the id x. In a planner's plan two more cases are problems,
 // because they are mistakes: a reference such as "$s9.name" if ids look like s1 but there is no step s9, and a
@@ -49,7 +58,7 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 			tools[i], unresolved[i] = resolve(s, lookup)
 		}
 	}
-	renumber(p.Steps, tools, earlier)
+	renumber(p, tools, earlier)
 	index := make(map[string]int, len(p.Steps))
 	for i, s := range p.Steps {
 		if _, ok := index[s.ID]; !ok {
@@ -116,16 +125,22 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 			}
 		}
 	}
+	if p.MoreIf != "" && p.Source != SourceGiven {
+		if err := p.condition().check(isStep); err != nil {
+			problems = append(problems, Problem{Error: *err})
+		}
+	}
 	return problems
 }
 
 // renumber gives a new id to each step of a later round whose id belongs to another call of an earlier round: models
 // often count from s1 again. What the step itself refers to by that id is the earlier step. If other steps of the plan
-// refer to it, the id stays, because they may mean either.
-func renumber(steps []Step, tools []Tool, earlier map[string]Step) {
+// or MoreIf refer to it, the id stays, because they may mean either.
+func renumber(p *Plan, tools []Tool, earlier map[string]Step) {
 	if len(earlier) == 0 {
 		return
 	}
+	steps, condition := p.Steps, p.condition().names()
 	fresh := newIDs(slices.Collect(maps.Keys(earlier)))
 	for _, s := range steps {
 		fresh.used[s.ID] = true
@@ -135,7 +150,7 @@ func renumber(steps []Step, tools []Tool, earlier map[string]Step) {
 		before, taken := earlier[s.ID]
 		resolved := *s
 		resolved.Tool, resolved.Server = tools[i].Name, tools[i].Server
-		if !taken || sameCall(before, resolved) || referredTo(s.ID, steps, i) {
+		if !taken || sameCall(before, resolved) || referredTo(s.ID, steps, i) || slices.Contains(condition, s.ID) {
 			continue
 		}
 		s.ID = ""

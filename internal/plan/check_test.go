@@ -55,6 +55,44 @@ func problemsOf(t *testing.T, text string, done ...plan.Outcome) (plan.Plan, []s
 	return p, got
 }
 
+// TestContinues holds what a condition of "more" may name, and what it says after the round.
+func TestContinues(t *testing.T) {
+	failure := &plan.Error{Reason: reason.ToolError, Message: "no"}
+	before := plan.Outcome{Step: plan.Step{ID: "b", Tool: "calc", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`{"n":2}`)}
+	for _, row := range []struct {
+		more, problem, failed string
+		want                  bool
+	}{
+		{more: `true`, want: true},
+		{more: `false`},
+		{more: `"l.total > 3"`, want: true},
+		{more: `"$l.total > 4"`},
+		{more: `"l.total > b.n"`, want: true},
+		{more: `"s.total > 1"`},
+		{more: `"l.total"`, failed: "more: the value is neither true nor false", want: true},
+		{more: `"l.nothing.deep"`, failed: "more: cannot fetch deep from <nil> at character 11", want: true},
+		{more: `"f.total > 1"`, failed: `more: step "f" has no value`, want: true},
+		{more: `"l.total >"`, problem: " invalid_arguments: more: unexpected token EOF at character 9", failed: "more: unexpected token EOF at character 9", want: true},
+		{more: `"nope.n > 1"`, problem: ` missing_reference: more names "nope", which is not a step`, failed: `more names "nope", which is not a step`, want: true},
+		{more: `"value.n > 1"`, problem: ` missing_reference: more names "value", which is not a step`, failed: `more names "value", which is not a step`, want: true},
+		{more: `"let l = 1; l > 1"`, problem: ` invalid_arguments: more: the variable "l" hides a value of that name; rename it`, failed: `more: the variable "l" hides a value of that name; rename it`, want: true},
+	} {
+		p, problems := problemsOf(t, `{"steps":[{"id":"l","tool":"a.search"},{"id":"s","tool":"a.search"},{"id":"f","tool":"a.search"}],"more":`+row.more+`}`, before)
+		if got := strings.Join(problems, "\n"); got != row.problem {
+			t.Errorf("%s: got the problem %q, want %q", row.more, got, row.problem)
+		}
+		got, err := p.Continues(t.Context(), []plan.Outcome{before, {Step: p.Steps[0], Value: json.RawMessage(`{"total":4}`)}, {Step: p.Steps[1], Skipped: true}, {Step: p.Steps[2], Err: failure}})
+		if text := fmt.Sprint(err); got != row.want || (err != nil || row.failed != "") && text != row.failed {
+			t.Errorf("%s: got %t and the error %q, want %t and %q", row.more, got, text, row.want, row.failed)
+		}
+	}
+	// An id that a condition names is not replaced: either call may be meant.
+	other := plan.Outcome{Step: plan.Step{ID: "l", Tool: "calc", Arguments: json.RawMessage(`{"n":1,"q":"x"}`)}}
+	if p, problems := problemsOf(t, `{"steps":[{"id":"l","tool":"a.search"}],"more":"l.total > 1"}`, other); p.Steps[0].ID != "l" || len(problems) != 1 {
+		t.Errorf("got the id %s and the problems %q, want l and one", p.Steps[0].ID, problems)
+	}
+}
+
 // Arguments that could not be read are reported once; those of a step that is at fault otherwise are checked, too.
 func TestCheckArgumentsOnce(t *testing.T) {
 	for _, row := range []struct {

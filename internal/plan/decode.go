@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -131,7 +132,10 @@ func members(object jsontext.Value) (p Plan, list jsontext.Value, ok bool) {
 		case "tools":
 			tools = elements
 		case "more":
-			p.More = value.Kind() == 't'
+			if p.More = value.Kind() == 't'; value.Kind() == '"' {
+				p.MoreIf = strings.TrimSpace(unquote(value))
+				p.More = p.MoreIf != ""
+			}
 		case "sequential":
 			p.Sequential = value.Kind() == 't'
 		case "approval":
@@ -248,7 +252,8 @@ func decodeStep(object jsontext.Value) Step {
 	if s.Tool == "" {
 		invalid(reason.UnknownTool, "step names no tool")
 	}
-	if err := s.readExpressions(); err != nil && s.Invalid == nil {
+	maybeStep := func(string) bool { return true } // which ids there are is not known yet
+	if err := s.readExpressions(maybeStep); err != nil && s.Invalid == nil {
 		s.Invalid = err
 	}
 	return s

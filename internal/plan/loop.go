@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -57,88 +59,110 @@ func isElement(id string) bool {
 	return name == itemName || name == indexName
 }
 
-// readExpressions reads When and Pick.
-func (s *Step) readExpressions() *Error {
-	for _, e := range []struct {
-		name, source string
-		to           **expression.Expression
-	}{{"when", s.When, &s.when}, {"pick", s.Pick, &s.pick}} {
-		if e.source == "" || *e.to != nil {
-			continue
+// formula is an expression of a step or a plan.
+type formula struct {
+	member string // that holds it, such as "when"
+	source string
+	read   **expression.Expression // nil before it is read
+	own    []string                // names that mean no step
+}
+
+// expressions returns the expressions of the step. Each is one if it is no reference.
+func (s *Step) expressions(isStep func(string) bool) (all []formula) {
+	var own []string
+	if s.loops() {
+		own = []string{itemName, indexName}
+	}
+	if _, ok := s.list(isStep); s.loops() && !ok {
+		all = append(all, formula{"each", s.Each, &s.each, nil})
+	}
+	if s.When != "" {
+		all = append(all, formula{"when", s.When, &s.when, own})
+	}
+	if s.Pick != "" {
+		all = append(all, formula{"pick", s.Pick, &s.pick, append(own, valueName)})
+	}
+	return all
+}
+
+// parse reads the expression.
+func (f formula) parse() *Error {
+	if *f.read != nil {
+		return nil
+	}
+	read, err := expression.Parse(f.source)
+	if err != nil {
+		return &Error{reason.InvalidArguments, f.member + ": " + err.Error()}
+	}
+	*f.read = read
+	return nil
+}
+
+// names returns the names in an expression that mean steps. It has none if the expression is invalid.
+func (f formula) names() []string {
+	if f.parse() != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone((*f.read).Names()), func(name string) bool { return slices.Contains(f.own, name) })
+}
+
+// check finds errors that do not depend on values.
+func (f formula) check(isStep func(string) bool) *Error {
+	if err := f.parse(); err != nil {
+		return err
+	}
+	for _, name := range (*f.read).Locals() {
+		if isStep(name) || name == itemName || name == indexName || name == valueName {
+			return &Error{reason.InvalidArguments, fmt.Sprintf("%s: the variable %s hides a value of that name; rename it",
+				f.member, quoteShort(name))}
 		}
-		read, err := expression.Parse(e.source)
-		if err != nil {
-			return &Error{reason.InvalidArguments, e.name + ": " + err.Error()}
+	}
+	for _, name := range f.names() {
+		if !isStep(name) {
+			return &Error{reason.MissingReference, fmt.Sprintf("%s names %s, which is not a step", f.member, quoteShort(name))}
 		}
-		*e.to = read
 	}
 	return nil
 }
 
-// names returns the names in the step's expressions that are not its own.
-func (s Step) names() (when, pick []string) {
-	own := func(pick bool) func(string) bool {
-		return func(name string) bool {
-			return s.loops() && (name == itemName || name == indexName) || pick && name == valueName
+// readExpressions reads the step's expressions.
+func (s *Step) readExpressions(isStep func(string) bool) *Error {
+	for _, f := range s.expressions(isStep) {
+		if err := f.parse(); err != nil {
+			return err
 		}
 	}
-	if s.when != nil {
-		when = slices.DeleteFunc(slices.Clone(s.when.Names()), own(false))
-	}
-	if s.pick != nil {
-		pick = slices.DeleteFunc(slices.Clone(s.pick.Names()), own(true))
-	}
-	return when, pick
+	return nil
 }
 
-// list parses the reference to the step's list.
+// list parses Each as a reference to a list. What could be an expression, too, is one, except in "${…}".
 func (s Step) list(isStep func(string) bool) (reference, bool) {
-	refs, _ := parseReferences(s.Each, isStep)
-	if len(refs) != 1 || refs[0].written != s.Each {
+	refs, whole := parseReferences(s.Each, isStep)
+	if len(refs) != 1 || refs[0].written != s.Each || whole && slices.ContainsFunc(refs[0].path, computes) {
 		return reference{}, false
 	}
 	return refs[0], true
 }
+
+// computes reports whether a part of a path has a sign of an expression that can return a list.
+func computes(segment string) bool { return segment == "" || strings.ContainsAny(segment, "()[]|?:") }
 
 // loopNeeds returns the steps that the list and the expressions refer to.
 func (s Step) loopNeeds(isStep func(string) bool) (needs []string) {
 	if r, ok := s.list(isStep); ok {
 		needs = append(needs, r.step)
 	}
-	if s.readExpressions() != nil {
-		return needs
+	for _, f := range s.expressions(isStep) {
+		needs = append(needs, f.names()...)
 	}
-	when, pick := s.names()
-	return append(needs, slices.DeleteFunc(append(when, pick...), func(name string) bool { return !isStep(name) })...)
+	return slices.DeleteFunc(needs, func(name string) bool { return !isStep(name) })
 }
 
 // checkLoop finds errors in the step's list and expressions that do not depend on values.
 func (s *Step) checkLoop(isStep func(string) bool) *Error {
-	if _, ok := s.list(isStep); s.loops() && !ok {
-		return &Error{reason.MissingReference, fmt.Sprintf(
-			"each: %s is not a reference to the list of a step, such as $s1 or $s1.items", quoteShort(s.Each))}
-	}
-	if err := s.readExpressions(); err != nil {
-		return err
-	}
-	when, pick := s.names()
-	for i, e := range []*expression.Expression{s.when, s.pick} {
-		if e == nil {
-			continue
-		}
-		for _, name := range e.Locals() {
-			if isStep(name) || name == itemName || name == indexName || name == valueName {
-				return &Error{reason.InvalidArguments, fmt.Sprintf("%s: the variable %s hides a value of that name; rename it",
-					[]string{"when", "pick"}[i], quoteShort(name))}
-			}
-		}
-	}
-	for i, names := range [][]string{when, pick} {
-		for _, name := range names {
-			if !isStep(name) {
-				return &Error{reason.MissingReference, fmt.Sprintf("%s names %s, which is not a step", []string{"when", "pick"}[i],
-					quoteShort(name))}
-			}
+	for _, f := range s.expressions(isStep) {
+		if err := f.check(isStep); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -157,7 +181,7 @@ type Scope struct {
 
 // Scope returns the scope of a step. value returns what a finished step produced, and false if it has no value.
 func (s Step) Scope(isStep func(id string) bool, value func(id string) (json.RawMessage, bool)) *Scope {
-	broken := s.readExpressions()
+	broken := s.readExpressions(isStep)
 	return &Scope{step: s, broken: broken, isStep: isStep, value: value, decoded: map[string]any{}}
 }
 
@@ -165,16 +189,8 @@ func (s Step) Scope(isStep func(id string) bool, value func(id string) (json.Raw
 func (c *Scope) Step() Step { return c.step }
 
 // Elements returns the elements of the list of a loop, at most MaxElements.
-func (c *Scope) Elements() ([]Item, *Error) {
-	r, ok := c.step.list(c.isStep)
-	if !ok {
-		return nil, c.step.checkLoop(c.isStep)
-	}
-	whole, ok := c.value(r.step)
-	if !ok {
-		return nil, missing(r, "the step has no value")
-	}
-	list, err := r.find(whole)
+func (c *Scope) Elements(ctx context.Context) ([]Item, *Error) {
+	list, err := c.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -182,14 +198,15 @@ func (c *Scope) Elements() ([]Item, *Error) {
 		return nil, &Error{reason.InvalidArguments, fmt.Sprintf("each: %s is of type %s, want an array", quoteShort(c.step.Each), kindName(list.Kind()))}
 	}
 	d := newDecoder(list)
+	broken := &Error{reason.MissingReference, "each: the list is no JSON"}
 	if _, err := d.ReadToken(); err != nil {
-		return nil, missing(r, "the step's value is no JSON")
+		return nil, broken
 	}
 	items := []Item{}
 	for d.PeekKind() != ']' {
 		element, err := d.ReadValue()
 		if err != nil {
-			return nil, missing(r, "the step's value is no JSON")
+			return nil, broken
 		}
 		if len(items) == MaxElements {
 			return nil, &Error{reason.TooLarge, fmt.Sprintf("each: the list has more than %d elements; nothing was called", MaxElements)}
@@ -197,6 +214,29 @@ func (c *Scope) Elements() ([]Item, *Error) {
 		items = append(items, Item{len(items), json.RawMessage(element.Clone())})
 	}
 	return items, nil
+}
+
+// list returns the value of Each. That of a reference keeps its bytes.
+func (c *Scope) list(ctx context.Context) (jsontext.Value, *Error) {
+	if r, ok := c.step.list(c.isStep); ok {
+		whole, ok := c.value(r.step)
+		if !ok {
+			return nil, missing(r, "the step has no value")
+		}
+		return r.find(whole)
+	}
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	v, err := c.eval(ctx, c.step.each, nil, nil)
+	var list json.RawMessage
+	if err == nil {
+		list, err = expression.Encode(v)
+	}
+	if err != nil {
+		return nil, &Error{reason.InvalidArguments, "each: " + err.Error() + "; nothing was called"}
+	}
+	return jsontext.Value(list), nil
 }
 
 // PerElement reports whether When is evaluated per element of a loop rather than once for the step.
@@ -210,13 +250,18 @@ func (c *Scope) Wanted(ctx context.Context, item *Item) (bool, *Error) {
 	if c.step.When == "" || c.broken != nil {
 		return true, c.broken
 	}
+	return c.holds(ctx, "when", item)
+}
+
+// holds computes When as a condition. member is its name in errors.
+func (c *Scope) holds(ctx context.Context, member string, item *Item) (bool, *Error) {
 	v, err := c.eval(ctx, c.step.when, item, nil)
 	if err != nil {
-		return false, &Error{reason.InvalidArguments, "when: " + err.Error()}
+		return false, &Error{reason.InvalidArguments, member + ": " + err.Error()}
 	}
 	wanted, ok := v.(bool)
 	if !ok {
-		return false, &Error{reason.InvalidArguments, "when: the value is neither true nor false"}
+		return false, &Error{reason.InvalidArguments, member + ": the value is neither true nor false"}
 	}
 	return wanted, nil
 }

@@ -14,10 +14,18 @@ func TestCheckLoops(t *testing.T) {
 		{"null is nothing", `{"tool":"calc","each":null,"when":null,"pick":null}`, ``},
 		{"the whole value", `{"tool":"calc","each":"$l"}`, ``},
 		{"in braces", `{"tool":"calc","each":"${l.items}"}`, ``},
-		{"no reference", `{"tool":"calc","each":"l.items"}`, `missing_reference: each: "l.items" is not a reference to the list of a step, such as $s1 or $s1.items`},
-		{"a text with a reference", `{"tool":"calc","each":"all ${l.items}"}`, `missing_reference: each: "all ${l.items}" is not a reference to the list of a step, such as $s1 or $s1.items`},
-		{"no such step", `{"tool":"calc","each":"$nope"}`, `missing_reference: each: "$nope" is not a reference to the list of a step, such as $s1 or $s1.items`},
-		{"not a string", `{"tool":"calc","each":[1,2]}`, `missing_reference: each: "[1,2]" is not a reference to the list of a step, such as $s1 or $s1.items`},
+		{"a list by an expression", `{"tool":"calc","each":"map(filter($l.items, .n > 1), ({\"n\": .n, \"q\": \"x\"}))","arguments":{"n":"$item.n","q":"${item.q}"}}`, ``},
+		{"an expression that begins with a reference", `{"tool":"calc","each":"$l.items | filter(.n > 1)"}`, ``},
+		{"a slice", `{"tool":"calc","each":"$l.items[0:2]"}`, ``},
+		{"a member of that name", `{"tool":"calc","each":"${l.items (old)}"}`, ``},
+		{"literal elements", `{"tool":"calc","each":["a","b"]}`, ``},
+		{"a text with a reference", `{"tool":"calc","each":"all ${l.items}"}`, `invalid_arguments: each: unexpected token Identifier("$") at character 5`},
+		{"no such step", `{"tool":"calc","each":"$nope"}`, `missing_reference: each names "nope", which is not a step`},
+		{"no such step in an expression", `{"tool":"calc","each":"map($nope.items, .x)"}`, `missing_reference: each names "nope", which is not a step`},
+		{"broken list", `{"tool":"calc","each":"map($l.items, .n"}`, `invalid_arguments: each: unexpected token EOF at character 16`},
+		{"broken list that begins with a reference", `{"tool":"calc","each":"$l.items | filter(.n"}`, `invalid_arguments: each: unexpected token EOF at character 20`},
+		{"no element before there is one", `{"tool":"calc","each":"[item]"}`, `missing_reference: each names "item", which is not a step`},
+		{"a variable of the list hides a step", `{"tool":"calc","each":"let l = [1]; l"}`, `invalid_arguments: each: the variable "l" hides a value of that name; rename it`},
 		{"broken expression", `{"tool":"calc","when":"l.total >"}`, `invalid_arguments: when: unexpected token EOF at character 9`},
 		{"unknown function", `{"tool":"calc","pick":"shell(value)"}`, `invalid_arguments: pick: unknown function shell`},
 		{"unknown name", `{"tool":"calc","when":"nope.total > 1"}`, `missing_reference: when names "nope", which is not a step`},
@@ -26,6 +34,7 @@ func TestCheckLoops(t *testing.T) {
 		{"a variable", `{"tool":"calc","when":"let n = l.total; n > 1"}`, ``},
 		{"no item without a loop", `{"tool":"calc","pick":"item"}`, `missing_reference: pick names "item", which is not a step`},
 		{"itself", `{"id":"e","tool":"calc","each":"$e"}`, `cycle: the step waits for itself`},
+		{"itself by the expression of the list", `{"id":"e","tool":"calc","each":"map(e, .x)"}`, `cycle: the step waits for itself`},
 		{"itself by an expression", `{"id":"e","tool":"calc","when":"e == 1"}`, `cycle: the step waits for itself`},
 		{"wrong argument in a loop", `{"tool":"calc","each":"$l","arguments":{"n":"x","q":"$item"}}`, `invalid_arguments: arguments.n: got string, want integer`},
 		{"item is a text without a loop", `{"tool":"calc","arguments":{"n":"$item"}}`, `invalid_arguments: arguments.n: got string, want integer`},
@@ -41,7 +50,7 @@ func TestCheckLoops(t *testing.T) {
 
 // TestReplayLoops holds that a returned plan with loops is the plan.
 func TestReplayLoops(t *testing.T) {
-	const text = `{"steps":[{"id":"l","tool":"a"},{"id":"e","tool":"b","each":"$l.items","when":"item > 1","pick":"value.x","arguments":{"v":"$item"}}]}`
+	const text = `{"steps":[{"id":"l","tool":"a"},{"id":"e","tool":"b","each":"filter($l.items, # > 0)","when":"item > 1","pick":"value.x","arguments":{"v":"$item"}}]}`
 	p, err := plan.ParseJSON(json.RawMessage(text))
 	if err != nil {
 		t.Fatal(err)
@@ -68,9 +77,9 @@ func TestWithoutRepeats_Loops(t *testing.T) {
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	loop := plan.Step{ID: "e", Tool: "put", Arguments: raw(`{"n":"$item"}`), Each: "$l"}
 	done := []plan.Outcome{
-		{Step: plan.Step{ID: "l", Tool: "list", Arguments: raw(`{}`)}, Sent: raw(`{}`), Value: raw(`[1,2]`)},
+		{Step: plan.Step{ID: "l", Tool: "list", Arguments: raw(`{}`)}, Sent: raw(`{}`), Value: raw(`[1,9,2]`)},
 		{Step: loop, Value: raw(`[{"id":"a"},{"id":"b"}]`), Elements: []plan.Outcome{
-			{Step: loop, Sent: raw(`{"n":1}`), Value: raw(`{"id":"a"}`)}, {Step: loop, Index: 1, Sent: raw(`{"n":2}`), Value: raw(`{"id":"b"}`)},
+			{Step: loop, Sent: raw(`{"n":1}`), Value: raw(`{"id":"a"}`)}, {Step: loop, Index: 1, Skipped: true}, {Step: loop, Index: 2, Sent: raw(`{"n":2}`), Value: raw(`{"id":"b"}`)},
 		}},
 	}
 	tests := []struct{ steps, want string }{
@@ -79,6 +88,8 @@ func TestWithoutRepeats_Loops(t *testing.T) {
 		{`{"id":"f","tool":"put","each":"$l.more","arguments":{"n":"$item"}}`, `f each $l.more {"n":"$item"}`},
 		{`{"id":"f","tool":"put","arguments":{"n":3}}`, `f {"n":3}`},
 		{`{"id":"f","tool":"put","arguments":{"n":1}},{"id":"g","tool":"x","when":"f.id == 1"}`, `f {"n":1} g {}`},
+		{`{"id":"f","tool":"put","arguments":{"n":1}},{"id":"g","tool":"x","each":"keys($f)"}`, `f {"n":1} g each keys($f) {}`},
+		{`{"id":"f","tool":"put","arguments":{"n":1}}],"more":"f.id == 1","x":[`, `f {"n":1}`},
 	}
 	for _, test := range tests {
 		p, err := plan.ParseJSON(raw(`{"steps":[` + test.steps + `]}`))

@@ -157,11 +157,14 @@ func isEmpty(v jsontext.Value) bool {
 	return len(v) == 0
 }
 
-// List joins the values of a loop's calls; failed and skipped ones are null.
+// List joins the values of a loop's calls. Failed ones are null, skipped ones are left out.
 func List(calls []Outcome) json.RawMessage {
 	list := []byte{'['}
-	for i, o := range calls {
-		if i > 0 {
+	for _, o := range calls {
+		switch {
+		case o.Skipped:
+			continue
+		case len(list) > 1:
 			list = append(list, ',')
 		}
 		if o.OK() && o.Value != nil {

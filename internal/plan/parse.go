@@ -16,10 +16,10 @@ import (
 //	{"steps": [{"id": …, "tool": …, "arguments": {…}, "after": […]}, …], "more": true, "unmet": ["…"]}
 //
 // and the plan object of a process_query result. "name" is accepted for "tool", and "args" or "parameters" for
-// "arguments". The steps of the first two forms are sequential (Plan.Sequential). The plan may stand alone, in a code
-// fence, amid prose, or after <think>…</think>. If there are several, the last one outside of the thinking counts; an
-// empty array in the middle of a sentence counts only if nothing else outside of the thinking is a plan. An empty plan
-// is valid.
+// "arguments"; "more" may be an expression (Plan.MoreIf). The steps of the first two forms are sequential
+// (Plan.Sequential). The plan may stand alone, in a code fence, amid prose, or after <think>…</think>. If there are
+// several, the last one outside of the thinking counts; an empty array in the middle of a sentence counts only if
+// nothing else outside of the thinking is a plan. An empty plan is valid.
 //
 // A step without an id gets one that is neither in the plan nor in taken, the ids of earlier rounds. An error in one
 // step is stored in its Invalid. Arguments are compacted; their numbers and member order are unchanged.

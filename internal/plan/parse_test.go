@@ -30,7 +30,7 @@ func brief(p plan.Plan) string {
 	}
 	text := strings.Join(steps, " ")
 	if p.More {
-		text += " more"
+		text = strings.TrimRight(text+" more "+p.MoreIf, " ")
 	}
 	return text
 }
@@ -44,6 +44,9 @@ var parseTests = []struct {
 	{"tools", `{"tools":` + one + `}`, `s1=a{"x":1}`},
 	{"steps", `{"steps":[{"id":"p","tool":"a"},{"id":"q","tool":"b","arguments":{"v":"$p"},"after":["p"]}],"more":true}`, `p=a{} q=b{"v":"$p"}<p more`},
 	{"more before steps", `{"more":true,"steps":[{"tool":"a"}]}`, `s1=a{} more`},
+	{"more by a condition", `{"steps":[{"id":"p","tool":"a"}],"more":" len($p.items) > 2 "}`, `p=a{} more len($p.items) > 2`},
+	{"more by an empty condition", `{"steps":[{"tool":"a"}],"more":""}`, `s1=a{}`},
+	{"more by an expression over a list", `{"steps":[{"id":"p","tool":"a"},{"tool":"b","each":"map($p.items | filter(.n > 1), .n)","when":"index < 2","pick":"value.x"}],"more":"any(p, # == nil)"}`, `p=a{} s2=b{} more any(p, # == nil)`},
 	{"returned plan", `{"source":"model","rounds":1,"steps":[{"id":"s1","tool":"a","server":"x","arguments":{},"after":[]}]}`, `s1=x/a{}`},
 	{"name and arguments", `[{"name":"a","arguments":{"x":1}}]`, `s1=a{"x":1}`},
 	{"name and args", `{"steps":[{"args":{"x":1},"name":"a"}]}`, `s1=a{"x":1}`},
@@ -349,7 +352,8 @@ func TestReaderAgreesWithParse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, n := range []int{1, 2, 3, 7, 64, 1 << 20} {
 				steps, _ := feed(tt.text, n)
-				if got, want := brief(plan.Plan{Steps: steps}), strings.TrimSuffix(tt.want, " more"); got != want {
+				want, _, _ := strings.Cut(tt.want, " more")
+				if got := brief(plan.Plan{Steps: steps}); got != want {
 					t.Errorf("pieces of %d: got %s, want %s", n, got, want)
 				}
 			}

@@ -77,6 +77,7 @@ type Plan struct {
 	Approval   string `json:"approval,omitempty"` // of a plan that waits for approval: sealed by the router, approves it if given back
 
 	More       bool   `json:"-"` // the planner wants to see the outcomes and plan again
+	MoreIf     string `json:"-"` // only if this expression over steps holds, see Continues; empty = in any case
 	Incomplete []Step `json:"-"` // calls that lack a required argument and thus are not steps
 	Note       string `json:"-"` // a message to the user, such as why no tool fits
 
@@ -103,14 +104,14 @@ type Step struct {
 	Server    string          `json:"server"`            // empty until resolved
 	Arguments json.RawMessage `json:"arguments"`         // a JSON object; may hold references to other steps
 	After     []string        `json:"after"`             // ids of steps that must succeed first
-	Each      string          `json:"each,omitempty"`    // a reference to a list: the step calls its tool once per element
+	Each      string          `json:"each,omitempty"`    // a reference or an expression; the step calls its tool once per element of that list
 	When      string          `json:"when,omitempty"`    // an expression; where it is false the step is skipped
 	Pick      string          `json:"pick,omitempty"`    // an expression that makes the step's value
 	Carries   []string        `json:"carries,omitempty"` // servers whose results it carries other than by references
 	Serves    string          `json:"-"`                 // the part of the question that it serves; empty if unknown
 	Invalid   *Error          `json:"-"`                 // the error found when the plan was read; Check reports it
 
-	when, pick *expression.Expression // of When and Pick, once they are read
+	each, when, pick *expression.Expression // of Each, When and Pick, once they are read
 }
 
 // Error is the reason why a step failed.

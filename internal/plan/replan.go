@@ -26,7 +26,7 @@ func WithoutRepeats(p *Plan, done []Outcome, reads func(Step) bool) {
 		earlier, value := repeated(p.Steps[i], done)
 		repeatable := reads(p.Steps[i]) || earlier != nil && earlier.Err != nil && earlier.Err.Reason == reason.Unavailable
 		declined := earlier != nil && earlier.Err != nil && earlier.Err.Reason == reason.Declined // is not asked again
-		if earlier == nil || !declined && isNew(id) && repeatable || id != value && usedInExpressions(p.Steps, id) {
+		if earlier == nil || !declined && isNew(id) && repeatable || id != value && usedInExpressions(p, id, isStep) {
 			i++
 			continue
 		}
@@ -71,10 +71,9 @@ func outcomeOf(done []Outcome, id string) *Outcome {
 
 // usedInExpressions reports whether an expression refers to a step. Expressions are not rewritten: such a step stays,
 // and the executor detects the repeated call.
-func usedInExpressions(steps []Step, id string) bool {
-	return slices.ContainsFunc(steps, func(s Step) bool {
-		when, pick := s.names()
-		return slices.Contains(when, id) || slices.Contains(pick, id)
+func usedInExpressions(p *Plan, id string, isStep func(string) bool) bool {
+	return slices.Contains(p.condition().names(), id) || slices.ContainsFunc(p.Steps, func(s Step) bool {
+		return slices.ContainsFunc(s.expressions(isStep), func(f formula) bool { return slices.Contains(f.names(), id) })
 	})
 }
 
@@ -115,10 +114,16 @@ func repeated(s Step, done []Outcome) (best *Outcome, value string) {
 		if same {
 			note(o, o.Step.ID)
 		}
+		place := 0 // in the loop's value
 		for k := range o.Elements {
-			if c := &o.Elements[k]; !s.loops() && !c.Skipped && sameJSON(c.Sent, arguments) {
-				note(c, o.Step.ID+"."+strconv.Itoa(c.Index))
+			c := &o.Elements[k]
+			if c.Skipped {
+				continue
 			}
+			if !s.loops() && sameJSON(c.Sent, arguments) {
+				note(c, o.Step.ID+"."+strconv.Itoa(place))
+			}
+			place++
 		}
 	}
 	return best, value

@@ -41,7 +41,7 @@ func (s *schedule) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *
 			return plan.Outcome{Err: err, Skipped: err == nil}, nil
 		}
 	}
-	items, err := scope.Elements()
+	items, err := scope.Elements(ctx)
 	if err != nil {
 		return plan.Outcome{Err: err}, nil
 	}

@@ -73,7 +73,7 @@ func TestLoops(t *testing.T) {
 			`e!tool_error [0!tool_error, 1!tool_error]; f!dependency_failed`},
 		{"no elements", `{"id":"e","tool":"fail","each":"$l.none"},{"id":"f","tool":"x","arguments":{"all":"$e"}}`, `e=[]; f={"all":[]}`},
 		{"some are not wanted", `{"id":"e","tool":"x","each":"$l.items","when":"item.n > 1 and index < 2","arguments":{"n":"$item.n"}}`,
-			`e=[null,{"n":2},null] [0 skipped, 1 {"n":2}, 2 skipped]`},
+			`e=[{"n":2}] [0 skipped, 1 {"n":2}, 2 skipped]`},
 		{"the loop is not wanted", `{"id":"e","tool":"fail","each":"$l.items","when":"len(l.items) > 3"},{"id":"f","tool":"x","arguments":{"all":"$e"}}`, `e skipped; f skipped`},
 		{"skipped", `{"id":"a","tool":"fail","when":"l.items[0].n > 1"},{"id":"b","tool":"x","after":["a"]},{"id":"c","tool":"x","arguments":{"v":"$b"}},{"id":"d","tool":"x","when":"l.items[0].n == 1"}`,
 			`a skipped; b skipped; c skipped; d={}`},
@@ -85,7 +85,24 @@ func TestLoops(t *testing.T) {
 			`item!tool_error; e=[{"n":1},{"n":3}] [0 {"n":1}, 1 {"n":3}]`},
 		{"no list", `{"id":"e","tool":"x","each":"$l.items.0"}`, `e!invalid_arguments`},
 		{"no such list", `{"id":"e","tool":"x","each":"$l.nothing"}`, `e!missing_reference`},
-		{"no reference", `{"id":"e","tool":"x","each":"the items"}`, `e!missing_reference`},
+		{"a list by an expression", `{"id":"e","tool":"x","each":"map(filter($l.items, .n > 1), .name)","arguments":{"n":"$item","at":"$index"}}`,
+			`e=[{"n":"b","at":0},{"n":"c","at":1}] [0 {"n":"b","at":0}, 1 {"n":"c","at":1}]`},
+		{"a list of lists", `{"id":"e","tool":"x","each":"flatten([l.odd, map(l.items, [.n])])","arguments":{"v":"$item"}}`,
+			`e=[{"v":{"n":1}},{"v":{"n":3}},{"v":1},{"v":2},{"v":4}] [0 {"v":{"n":1}}, 1 {"v":{"n":3}}, 2 {"v":1}, 3 {"v":2}, 4 {"v":4}]`},
+		{"a list without a step", `{"id":"e","tool":"x","each":[1,2],"arguments":{"v":"$item"}}`, `e=[{"v":1},{"v":2}] [0 {"v":1}, 1 {"v":2}]`},
+		{"the list needs the step", `{"id":"e","tool":"x","each":"keys(b)","arguments":{"v":"$item"}},{"id":"b","tool":"x","arguments":{"k":1}}`, `e=[{"v":"k"}] [0 {"v":"k"}]; b={"k":1}`},
+		{"a list that is none", `{"id":"e","tool":"x","each":"l.items[0]"}`, `e!invalid_arguments`},
+		{"a list that cannot be computed", `{"id":"e","tool":"x","each":"map(l.nothing, .x)"}`, `e!invalid_arguments`},
+		{"a list that takes too long", `{"id":"e","tool":"x","each":"map(1..1000000, l.items)"}`, `e!invalid_arguments`},
+		{"a list that is too long", `{"id":"e","tool":"x","each":"1..1001"}`, `e!too_large`},
+		{"a list of a step that fails", `{"id":"b","tool":"fail"},{"id":"e","tool":"x","each":"map(b, .x)"}`, `b!tool_error; e!dependency_failed`},
+		{"a list of a step that is skipped", `{"id":"b","tool":"x","when":"false"},{"id":"e","tool":"x","each":"map(b, .x)"}`, `b skipped; e skipped`},
+		{"what is skipped leaves the list of the next loop", `{"id":"e","tool":"x","each":"$l.items","when":"item.n != 2","arguments":{"n":"$item.n"}},{"id":"f","tool":"x","each":"$e","arguments":{"v":"$item.n"}}`,
+			`e=[{"n":1},{"n":4}] [0 {"n":1}, 1 skipped, 2 {"n":4}]; f=[{"v":1},{"v":4}] [0 {"v":1}, 1 {"v":4}]`},
+		{"all skipped", `{"id":"e","tool":"x","each":"$l.items","when":"item.n > 9"},{"id":"f","tool":"x","each":"$e"}`, `e=[] [0 skipped, 1 skipped, 2 skipped]; f=[]`},
+		{"large numbers of a reference", `{"id":"b","tool":"x","arguments":{"n":[9007199254740993,1.10]}},{"id":"e","tool":"x","each":"$b.n","arguments":{"v":"$item"}}`,
+			`b={"n":[9007199254740993,1.10]}; e=[{"v":9007199254740993},{"v":1.10}] [0 {"v":9007199254740993}, 1 {"v":1.10}]`},
+		{"no expression", `{"id":"e","tool":"x","each":"the items"}`, `e!invalid_arguments`},
 		{"not a condition", `{"id":"a","tool":"x","when":"l.items"}`, `a!invalid_arguments`},
 		{"condition fails", `{"id":"a","tool":"x","when":"l.nothing.deep > 1"}`, `a!invalid_arguments`},
 		{"condition fails for an element", `{"id":"a","tool":"x","each":"$l.items","when":"item.n.deep > 1"}`, `a!invalid_arguments [0!invalid_arguments, 1!invalid_arguments, 2!invalid_arguments]`},
@@ -146,7 +163,7 @@ func TestLoopIsDecidedOnce(t *testing.T) {
 				}
 				return from, nil
 			}}})
-		want := `e=[{"n":1},null,{"n":3},null] [0 {"n":1}, 1 skipped, 2 {"n":3}, 3!missing_reference]`
+		want := `e=[{"n":1},{"n":3},null] [0 {"n":1}, 1 skipped, 2 {"n":3}, 3!missing_reference]`
 		if refused != nil {
 			want = `e!declined [0!declined, 1 skipped, 2!declined, 3!missing_reference]`
 		}

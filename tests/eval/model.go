@@ -65,13 +65,13 @@ func (m *model) plan(ctx context.Context, query string, tools catalog) (plan.Pla
 		if err != nil {
 			return whole, fmt.Errorf("round %d: %w", req.Round, err)
 		}
-		if !r.Plan.More || len(r.Plan.Steps) == 0 {
-			return whole, nil
-		}
 		req.Tokens = r.Tokens
 		for _, s := range r.Plan.Steps {
 			tool, _ := req.Tools.Lookup(s.Tool) // an unknown tool declares nothing
 			req.Outcomes = append(req.Outcomes, plan.Outcome{Step: s, Sent: s.Arguments, Value: example(tool), Attempts: 1})
+		}
+		if more, _ := r.Plan.Continues(ctx, req.Outcomes); !more || len(r.Plan.Steps) == 0 || req.Round == m.rounds {
+			return whole, nil
 		}
 	}
 }

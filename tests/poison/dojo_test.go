@@ -171,7 +171,6 @@ func TestDojo(t *testing.T) {
 	t.Run("suites", func(t *testing.T) {
 		for _, name := range []string{"banking", "slack", "travel", "workspace"} {
 			t.Run(name, func(t *testing.T) {
-				skipPending(t, name)
 				t.Parallel()
 				s := readSuite(t, name)
 				d := s.start(t)

@@ -2,10 +2,13 @@ package expression_test
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/expr-lang/expr/builtin"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 )
@@ -69,6 +72,8 @@ func TestEval(t *testing.T) {
 		{`fromJSON("[1]")[0]`, `1`},
 		{`toJSON([1])`, `"[\n  1\n]"`},
 		{`keys({"a": 1})`, `["a"]`},
+		{`flatten([[1, [2]], nil, []])`, `[1,2,null]`},
+		{`map(filter(s1.items, .size < 9), [.name, [.size]]) | flatten()`, `["b.log",7]`},
 		{`"<b> & more"`, `"<b> & more"`},
 		{`nil`, `null`},
 		{`s1.items.name`, "eval: invalid operation: int(string) at character 10"},
@@ -132,6 +137,8 @@ func TestWorkIsBounded(t *testing.T) {
 		`any(a, t matches "(a{1,500}){1,2}b")`,
 		`t matches "(((a{1,10}){1,10}){1,10})*b"`,
 		`map(a, a)`,
+		`flatten(map(1..1000, a))`,
+		`reduce(1..3000, concat(#acc, [#]), [])`,
 		`all(a, a == a)`,
 		`1..100000000`,
 		`map(1..1000, sum(a))`,
@@ -162,8 +169,29 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
+// TestFunctions holds that docs/queries.md names the functions of the language, each once.
+func TestFunctions(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/queries.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| functions | |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var named []string
+	for i, name := range strings.Split(table, "`") {
+		if i%2 == 1 {
+			named = append(named, name)
+		}
+	}
+	functions := slices.Clone(builtin.Names)
+	slices.Sort(functions)
+	if slices.Sort(named); !slices.Equal(named, functions) {
+		t.Errorf("docs/queries.md: got the functions %q, want %q", named, functions)
+	}
+}
+
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`filter(a, .x > 1)`, `reduce(a, #acc + #, 0)`, `let x = a; x[0]?.b ?? "c"`, `a matches "b"`, `{"a": [1, nil]}`} {
+	for _, seed := range []string{`filter(a, .x > 1)`, `reduce(a, #acc + #, 0)`, `let x = a; x[0]?.b ?? "c"`, `a matches "b"`, `{"a": [1, nil]}`, `flatten([a, [[a]]])`, `a[0:2] | map({#}) | concat(a)`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

@@ -130,7 +130,7 @@ func (s *storedQuery) redact(mask *redact.Masker) {
 		p := &s.Plan.Steps[i]
 		cut, _ := plan.Cut(p.Arguments, maxValue)
 		p.Arguments = mask.JSON(cut)
-		p.When, p.Pick = mask.Text(p.When), mask.Text(p.Pick)
+		p.Each, p.When, p.Pick = mask.Text(p.Each), mask.Text(p.When), mask.Text(p.Pick)
 	}
 	s.Unmet = append([]plan.Unmet{}, s.Unmet...)
 	for i := range s.Unmet {

@@ -18,7 +18,7 @@ import (
 // compose writes the answer, or describes the plan of a dry run. late means that the query's time for steps has run
 // out.
 func (s *queryState) compose(ctx context.Context, late bool) {
-	if len(s.record.Outcomes) > 0 {
+	if len(s.record.Outcomes) > 0 && s.record.Plan.Tools() > 0 {
 		s.q.Report.milestone(atExecuted, "All tools complete")
 	}
 	s.record.Unmet = s.record.unmetParts(s.q.Text)
@@ -32,8 +32,8 @@ func (s *queryState) compose(ctx context.Context, late bool) {
 		waiting.Sequential = s.record.Plan.Sequential
 		waiting.Steps, left = s.record.Plan.Pending(s.record.Outcomes, s.reads)
 		for _, step := range left {
-			s.warn("step %s (%s) is not part of the plan to approve: it needs more of a write that was made than its result; "+
-				"ask for it anew", step.ID, step.Tool)
+			s.warn("step %s is not part of the plan to approve: it needs more of a write that was made than its result; "+
+				"ask for it anew", step.Label())
 		}
 		waiting.Approval = s.router.approvals.seal(waiting, &s.q.Origin, time.Now())
 	}
@@ -80,7 +80,7 @@ func (r *Record) withSkipped(note string) string {
 	var ids []string
 	for _, o := range r.Outcomes {
 		if o.Skipped {
-			ids = append(ids, o.Step.ID+" ("+o.Step.Tool+")")
+			ids = append(ids, o.Step.Label())
 		}
 	}
 	if len(ids) == 0 {
@@ -110,7 +110,12 @@ func describePlan(p plan.Plan, request synth.Request) string {
 	var b strings.Builder
 	b.WriteString("Nothing was called. The plan:")
 	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "\n- %s: %s(%s)", s.ID, s.Tool, texts.Cut(string(s.Arguments), 500))
+		fmt.Fprintf(&b, "\n- %s: ", s.ID)
+		if s.Computes() {
+			b.WriteString("computed without a tool")
+		} else {
+			fmt.Fprintf(&b, "%s(%s)", s.Tool, texts.Cut(string(s.Arguments), 500))
+		}
 		if len(s.After) > 0 {
 			fmt.Fprintf(&b, " after %s", strings.Join(s.After, ", "))
 		}
@@ -138,7 +143,7 @@ func (s *queryState) approvalNote() string {
 		case waits(o):
 			calls := slices.DeleteFunc(slices.Clone(o.Calls()), func(c plan.Outcome) bool { return !waits(c) })
 			arguments, more = calls[0].Sent, len(calls)-1
-		case o.Failed() && o.Err.Reason == reason.DependencyFailed && s.record.pending.Step(id) != nil:
+		case o.Failed() && o.Err.Reason == reason.DependencyFailed && !o.Step.Computes() && s.record.pending.Step(id) != nil:
 			id += ", after those" // it is approved with them
 		default:
 			continue

@@ -212,6 +212,10 @@ func TestConsent_ApprovalRepeatsNoWrite(t *testing.T) {
 			`a=note{"disk":"c"}; b=wipe{"disk":"c"} needs_approval`, `b=wipe{"disk":"c"}`, false},
 		"a read again": {[]string{`{"steps":[{"id":"r","tool":"echo","arguments":{"d":"c"}},{"id":"a","tool":"note","arguments":{"v":"$r.d"}}],"more":true}`, `{"steps":[{"id":"b","tool":"wipe","arguments":{"disk":"$r.d"},"after":["a"]}]}`},
 			`r=echo{"d":"c"}; a=note{"v":"c"}; b=wipe{"disk":"c"} needs_approval`, `r=echo{"d":"c"}; b=wipe{"disk":"c"}`, false},
+		"computed from a write": {[]string{`{"steps":[{"id":"a","tool":"note","arguments":{"l":["c"]}},{"id":"p","pick":"a.l[0]"}],"more":true}`, `{"steps":[{"id":"b","tool":"wipe","arguments":{"disk":"$p"}}]}`},
+			`a=note{"l":["c"]}; p={}; b=wipe{"disk":"c"} needs_approval`, `b=wipe{"disk":"c"}`, false},
+		"a computed list": {[]string{`{"steps":[{"id":"a","tool":"note","arguments":{"l":["c"]}},{"id":"p","pick":"[\"d\"]"},{"id":"b","tool":"wipe","each":"$p","arguments":{"disk":"$item"}}]}`},
+			`a=note{"l":["c"]}; p={}; b=wipe{"disk":"d"} needs_approval`, `p={}; b=wipe{"disk":"d"}`, false},
 		"a list of a write": {[]string{`{"steps":[{"id":"a","tool":"note","arguments":{"l":["c"]}}],"more":true}`, `{"steps":[{"id":"b","tool":"wipe","each":"$a.l","arguments":{"disk":"$item"}},{"id":"c","tool":"wipe","arguments":{"disk":"d"}}]}`},
 			`a=note{"l":["c"]}; b=wipe{"disk":"c"} needs_approval; c=wipe{"disk":"d"} needs_approval`, `c=wipe{"disk":"d"}`, true},
 	} {

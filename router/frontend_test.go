@@ -99,6 +99,7 @@ func TestResultsConform(t *testing.T) {
 	for _, call := range [][2]string{
 		{"process_query", `{"query":"q","plan":[]}`},
 		{"process_query", `{"query":"q","plan":[{"tool":"echo"},{"tool":"fails"},{"tool":"nope"},{"tool":"long"},{"tool":"echo","arguments":{"v":"$s2"}}]}`},
+		{"process_query", `{"query":"q","plan":{"steps":[{"id":"c","pick":"[1, 2]"},{"id":"d","each":"$c","when":"item > 1","pick":"{n: item}"},{"id":"e","pick":"c.x.y"}]}}`},
 		{"process_query", `{"query":"q","plan":[{"tool":"echo"}],"dry_run":true,"detail":"full"}`},
 		{"process_query", `{"query":"nothing here fits this"}`},
 		{"list_available_tools", `{}`}, {"list_available_tools", `{"server":"peer"}`},

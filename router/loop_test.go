@@ -83,6 +83,30 @@ func TestLoops_FailInPart(t *testing.T) {
 	}
 }
 
+// TestComputing holds that a step without a tool needs no consent, is in the record, and serves no part by itself.
+func TestComputing(t *testing.T) {
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Execution.ConfirmWrites = always })
+	a := &asked{}
+	r := k.query(router.Query{Text: "q", Elicit: a.by(yes), Plan: json.RawMessage(`{"steps":[{"id":"l","tool":"echo","arguments":{"items":[3,4]}},
+		{"id":"c","pick":"sum(l.items)"},{"id":"d","tool":"","each":"$l.items","when":"item > 3","pick":"item * 2"},{"id":"e","tool":"echo","arguments":{"c":"$c","d":"$d"}},
+		{"id":"f","pick":"l.none.deep"},{"id":"g","pick":"f"},{"id":"s","when":"c > 9","pick":"1"}]}`)})
+	const want = `l=echo{"items":[3,4]}; c={}; d={} skipped; d={}; e=echo{"c":7,"d":[8]}; f={} invalid_arguments; g={} dependency_failed; s={} skipped`
+	if got := brief(r); got != want || len(a.questions) > 0 || r.Called() != 2 {
+		t.Errorf("got %s after %q and %d calls, want %s after no question and 2 calls", got, a.questions, r.Called(), want)
+	}
+	if len(r.Unmet) != 1 || r.Unmet[0].Text != "l.none.deep" || r.Unmet[0].Tool != "" {
+		t.Errorf("got unmet %+v, want the value that could not be computed", r.Unmet)
+	}
+	for _, part := range []string{"**step c**: 7", "Skipped, because a condition of the plan was false: s.", `Not done: "l.none.deep", because it failed: pick: cannot fetch deep from <nil>`} {
+		if !strings.Contains(r.Answer.Text, part) {
+			t.Errorf("got the answer %q, want %q in it", r.Answer.Text, part)
+		}
+	}
+	if dry := k.query(router.Query{Text: "q", DryRun: true, Plan: json.RawMessage(`{"steps":[{"id":"c","pick":"1 + 1"}]}`)}); dry.Answer.Text != "Nothing was called. The plan:\n- c: computed without a tool, pick 1 + 1" {
+		t.Errorf("got the plan %q, want it to name the computation", dry.Answer.Text)
+	}
+}
+
 // TestLoops_Bounds holds that a query makes at most 10,000 calls, in whole loops.
 func TestLoops_Bounds(t *testing.T) {
 	k := newKit(t, nil)

@@ -292,8 +292,8 @@ func (s *queryState) model() llm.Model {
 func (s *queryState) execute(ctx context.Context, r *round) {
 	ctx = r.span.Within(ctx)
 	began := time.Now()
-	if r.number == 1 {
-		s.q.Report.milestone(atExecuting, fmt.Sprintf("Executing %d tools...", len(r.plan.Steps)))
+	if n := r.plan.Tools(); r.number == 1 && n > 0 {
+		s.q.Report.milestone(atExecuting, fmt.Sprintf("Executing %d tools...", n))
 	}
 	lo, hi := s.planned, atExecuted
 	if r.replan { // the round before may use all that was left, but rarely does
@@ -363,7 +363,7 @@ func (s *queryState) unsatisfied(r *round) bool {
 		switch {
 		case o.Skipped:
 		case o.OK():
-			wanted = wanted || o.Empty() && s.reads(o.Step)
+			wanted = wanted || o.Empty() && s.reads(o.Step) && !o.Step.Computes()
 		case !r.refused(o.Step.ID):
 			wanted = wanted || mayBeMended(o.Err.Reason)
 		}
@@ -371,10 +371,10 @@ func (s *queryState) unsatisfied(r *round) bool {
 	return wanted
 }
 
-// reads reports whether the tool of a step only reads.
+// reads reports whether a step changes nothing: its tool only reads, or it calls none.
 func (s *queryState) reads(step plan.Step) bool {
 	tool, unknown := s.usable().Lookup(step.Tool)
-	return unknown == nil && tool.Reads()
+	return step.Computes() || unknown == nil && tool.Reads()
 }
 
 // refused reports whether a step was already invalid in the plan. The repair turn has shown that to the model in

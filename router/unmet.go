@@ -17,6 +17,9 @@ import (
 func (r *Record) unmetParts(question string) []plan.Unmet {
 	out := slices.Clone(r.unserved)
 	for _, o := range r.failed {
+		if o.Step.Computes() && o.Err.Reason == reason.DependencyFailed {
+			continue // what it needs is in the list
+		}
 		u := plan.Unmet{Text: cmp.Or(o.Step.Serves, r.part(o.Step, question)), Tool: o.Step.Tool,
 			Missing: r.missing[o.Step.ID], Step: o.Step.ID}
 		u.Reason = unmetReason(r.cause(o).Err.Reason, len(u.Missing) > 0)
@@ -34,6 +37,8 @@ func (r *Record) part(s plan.Step, question string) string {
 	switch {
 	case len(r.Plan.Steps) == 1:
 		return question
+	case s.Computes():
+		return printable(s.Pick, maxShownPart)
 	case string(s.Arguments) == "{}":
 		return s.Tool
 	}

@@ -69,7 +69,11 @@ func promptOf(req Request, now time.Time, mask func(string) string) (system, use
 
 // provenance describes the source of a result.
 func provenance(o plan.Outcome) string {
-	from := "step " + o.Step.ID + ", tool " + o.Step.Tool
+	from := "step " + o.Step.ID
+	if o.Step.Computes() {
+		return from + ", computed"
+	}
+	from += ", tool " + o.Step.Tool
 	if o.Step.Server != "" {
 		from += ", server " + o.Step.Server
 	}

@@ -92,13 +92,13 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 				report(&Error{reason.MissingReference, fmt.Sprintf("after names %s, which is not a step", quoteShort(id))})
 			}
 		}
-		if s.Tool == "" {
+		if s.Tool == "" && !s.Computes() {
 			if s.Invalid == nil {
-				report(&Error{reason.UnknownTool, "step names no tool"})
+				report(&Error{reason.UnknownTool, noTool})
 			}
 			continue
 		}
-		tool := tools[i]
+		tool := tools[i] // empty if the step computes
 		if unresolved[i] != nil {
 			report(unresolved[i])
 			continue
@@ -108,7 +108,7 @@ func Check(p *Plan, v *Validator, lookup Lookup, done []Outcome) []Problem {
 			report(&Error{reason.DuplicateID, fmt.Sprintf(
 				"id %s is used by a step that has run with another tool or other arguments", quoteShort(s.ID))})
 		}
-		if s.Invalid == nil || s.Invalid.Reason != reason.InvalidArguments {
+		if !s.Computes() && (s.Invalid == nil || s.Invalid.Reason != reason.InvalidArguments) {
 			if p.Source != SourceGiven {
 				if err := stray(s); err != nil {
 					report(err)

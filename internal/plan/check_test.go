@@ -86,6 +86,13 @@ func TestContinues(t *testing.T) {
 			t.Errorf("%s: got %t and the error %q, want %t and %q", row.more, got, text, row.want, row.failed)
 		}
 	}
+	// A value may be computed again, another one under its id may not.
+	sum := plan.Outcome{Step: plan.Step{ID: "c", Pick: "1", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}
+	for pick, want := range map[string]int{"1": 0, "2": 1} {
+		if _, problems := problemsOf(t, `{"steps":[{"id":"c","pick":"`+pick+`"},{"id":"d","pick":"c"}]}`, sum); len(problems) != want {
+			t.Errorf("got the problems %q of %s, want %d", problems, pick, want)
+		}
+	}
 	// An id that a condition names is not replaced: either call may be meant.
 	other := plan.Outcome{Step: plan.Step{ID: "l", Tool: "calc", Arguments: json.RawMessage(`{"n":1,"q":"x"}`)}}
 	if p, problems := problemsOf(t, `{"steps":[{"id":"l","tool":"a.search"}],"more":"l.total > 1"}`, other); p.Steps[0].ID != "l" || len(problems) != 1 {
@@ -122,7 +129,7 @@ func TestCheck(t *testing.T) {
 		{"money is no reference", `[{"tool":"calc","arguments":{"q":"$2500"}}]`, nil},
 		{"unknown tool", `[{"tool":"nope"},{"tool":"calc"}]`, []string{`s1 unknown_tool: Unknown tool: nope`}},
 		{"ambiguous tool", `[{"tool":"search"}]`, []string{`s1 ambiguous_tool: search is ambiguous: a.search or b.search`}},
-		{"no tool", `[{"tool":""},{"tool":"calc"}]`, []string{`s1 unknown_tool: step names no tool`}},
+		{"no tool", `[{"tool":""},{"tool":"calc"}]`, []string{`s1 unknown_tool: step names no tool; only a step that computes its value by pick needs none`}},
 		{"arguments that are no object", `[{"tool":"calc","arguments":7}]`, []string{`s1 invalid_arguments: arguments: got number, want object`}},
 		{"a cycle, and arguments that do not fit", `[{"tool":"calc","arguments":{"n":"x"},"after":["s1"]}]`, []string{`s1 cycle: the step waits for itself`, `s1 invalid_arguments: arguments.n: got string, want integer`}},
 		{"unknown after", `[{"tool":"calc","after":["s9","s2"]},{"tool":"calc"}]`, []string{`s1 missing_reference: after names "s9", which is not a step`}},

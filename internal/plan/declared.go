@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func (d *declarations) find(r reference, s *Step) (*schema.Schema, *Error) {
 			}
 		}
 	} else if i, here := d.index[r.step]; here {
-		tool = d.tools[i].Name
+		tool = cmp.Or(d.tools[i].Name, r.step)
 		if d.steps[i].Pick == "" {
 			at = readSchema(d.tools[i].OutputSchema)
 		}

@@ -180,13 +180,13 @@ func objects(list jsontext.Value) ([]jsontext.Value, bool) {
 	return steps, len(steps) == 0 || slices.ContainsFunc(steps, hasTool)
 }
 
-// hasTool reports whether an object looks like a step. "name" alone is too common; together with arguments it names a
-// tool, as in the tool calls that models are trained on.
+// hasTool reports whether an object looks like a step: it has a tool, or "pick" to compute without one. "name" alone is
+// too common; together with arguments it names a tool, as in the tool calls that models are trained on.
 func hasTool(object jsontext.Value) bool {
 	named, arguments := false, false
 	for name := range memberSeq(object) {
 		switch name {
-		case "tool":
+		case "tool", "pick":
 			return true
 		case "name":
 			named = true
@@ -249,8 +249,11 @@ func decodeStep(object jsontext.Value) Step {
 			s.Carries = Servers(carries)
 		}
 	}
-	if s.Tool == "" {
-		invalid(reason.UnknownTool, "step names no tool")
+	switch {
+	case s.Computes() && string(s.Arguments) != "{}":
+		invalid(reason.UnknownTool, "step has arguments but names no tool")
+	case s.Tool == "" && !s.Computes():
+		invalid(reason.UnknownTool, noTool)
 	}
 	maybeStep := func(string) bool { return true } // which ids there are is not known yet
 	if err := s.readExpressions(maybeStep); err != nil && s.Invalid == nil {
@@ -258,6 +261,8 @@ func decodeStep(object jsontext.Value) Step {
 	}
 	return s
 }
+
+const noTool = "step names no tool; only a step that computes its value by pick needs none"
 
 // text reads a string. Other values count as missing, except numbers and objects, which are errors.
 func text(value jsontext.Value) string {

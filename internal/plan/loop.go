@@ -22,7 +22,7 @@ const MaxElements = 1000
 const (
 	itemName  = "item"  // the element, in a loop
 	indexName = "index" // its place in the list from 0, in a loop
-	valueName = "value" // what the call returned, in Pick
+	valueName = "value" // what the call returned, in Pick of a step that makes one
 )
 
 // Item is one element of the list of a loop.
@@ -31,7 +31,7 @@ type Item struct {
 	Value json.RawMessage
 }
 
-// loops reports whether the step calls its tool once per element of a list.
+// loops reports whether the step calls its tool, or computes its value, once per element of a list.
 func (s Step) loops() bool { return s.Each != "" }
 
 // outside returns a function that reports whether a name in the step's arguments refers to another step.
@@ -80,7 +80,10 @@ func (s *Step) expressions(isStep func(string) bool) (all []formula) {
 		all = append(all, formula{"when", s.When, &s.when, own})
 	}
 	if s.Pick != "" {
-		all = append(all, formula{"pick", s.Pick, &s.pick, append(own, valueName)})
+		if !s.Computes() {
+			own = append(own, valueName)
+		}
+		all = append(all, formula{"pick", s.Pick, &s.pick, own})
 	}
 	return all
 }
@@ -279,7 +282,7 @@ func (c *Scope) Arguments(item *Item) (json.RawMessage, *Error) {
 	})
 }
 
-// Pick returns the step's value, computed from the value that its call returned.
+// Pick returns the step's value, computed from the value that its call returned; nil if it makes no call.
 func (c *Scope) Pick(ctx context.Context, item *Item, returned json.RawMessage) (json.RawMessage, *Error) {
 	if c.step.Pick == "" {
 		return returned, nil
@@ -293,7 +296,7 @@ func (c *Scope) Pick(ctx context.Context, item *Item, returned json.RawMessage) 
 		picked, err = expression.Encode(v)
 	}
 	if err != nil {
-		return nil, &Error{reason.InvalidArguments, "pick: " + err.Error() + "; the tool was called and has answered"}
+		return nil, &Error{reason.InvalidArguments, "pick: " + err.Error()}
 	}
 	return picked, nil
 }

@@ -47,6 +47,8 @@ var parseTests = []struct {
 	{"more by a condition", `{"steps":[{"id":"p","tool":"a"}],"more":" len($p.items) > 2 "}`, `p=a{} more len($p.items) > 2`},
 	{"more by an empty condition", `{"steps":[{"tool":"a"}],"more":""}`, `s1=a{}`},
 	{"more by an expression over a list", `{"steps":[{"id":"p","tool":"a"},{"tool":"b","each":"map($p.items | filter(.n > 1), .n)","when":"index < 2","pick":"value.x"}],"more":"any(p, # == nil)"}`, `p=a{} s2=b{} more any(p, # == nil)`},
+	{"a value without a tool", `{"steps":[{"id":"c","pick":"1 + 1"}]}`, `c={}`},
+	{"a value of a bare array", `[{"pick":"1 + 1"}]`, `s1={}`},
 	{"returned plan", `{"source":"model","rounds":1,"steps":[{"id":"s1","tool":"a","server":"x","arguments":{},"after":[]}]}`, `s1=x/a{}`},
 	{"name and arguments", `[{"name":"a","arguments":{"x":1}}]`, `s1=a{"x":1}`},
 	{"name and args", `{"steps":[{"args":{"x":1},"name":"a"}]}`, `s1=a{"x":1}`},

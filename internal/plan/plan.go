@@ -97,21 +97,42 @@ func (p *Plan) Step(id string) *Step {
 	return nil
 }
 
-// Step is one tool call of a plan.
+// Tools returns the number of steps that call a tool.
+func (p *Plan) Tools() (n int) {
+	for _, s := range p.Steps {
+		if !s.Computes() {
+			n++
+		}
+	}
+	return n
+}
+
+// Step is one tool call of a plan, or the computation of a value without a call.
 type Step struct {
 	ID        string          `json:"id"`
-	Tool      string          `json:"tool"`              // as written in the plan; the tool's name in plans once resolved
-	Server    string          `json:"server"`            // empty until resolved
+	Tool      string          `json:"tool"`              // as written in the plan; the tool's name in plans once resolved; empty if the step computes
+	Server    string          `json:"server"`            // empty until resolved, and if the step computes
 	Arguments json.RawMessage `json:"arguments"`         // a JSON object; may hold references to other steps
 	After     []string        `json:"after"`             // ids of steps that must succeed first
 	Each      string          `json:"each,omitempty"`    // a reference or an expression; the step calls its tool once per element of that list
 	When      string          `json:"when,omitempty"`    // an expression; where it is false the step is skipped
-	Pick      string          `json:"pick,omitempty"`    // an expression that makes the step's value
+	Pick      string          `json:"pick,omitempty"`    // an expression that makes the step's value, see Computes
 	Carries   []string        `json:"carries,omitempty"` // servers whose results it carries other than by references
 	Serves    string          `json:"-"`                 // the part of the question that it serves; empty if unknown
 	Invalid   *Error          `json:"-"`                 // the error found when the plan was read; Check reports it
 
 	each, when, pick *expression.Expression // of Each, When and Pick, once they are read
+}
+
+// Computes reports whether the step only computes its value, from those of other steps, and calls no tool.
+func (s Step) Computes() bool { return s.Tool == "" && s.Pick != "" }
+
+// Label names the step and its tool for people.
+func (s Step) Label() string {
+	if s.Tool == "" {
+		return s.ID
+	}
+	return s.ID + " (" + s.Tool + ")"
 }
 
 // Error is the reason why a step failed.

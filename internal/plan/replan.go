@@ -102,6 +102,7 @@ func repeated(s Step, done []Outcome) (best *Outcome, value string) {
 		switch {
 		case o.Step.Tool != s.Tool || o.Step.Server != s.Server:
 			continue
+		case s.Computes():
 		case o.Skipped:
 			same = same && o.Step.ID == s.ID // its condition is still false
 		case !s.loops() && !o.Step.loops():
@@ -174,12 +175,15 @@ func canonical(value json.RawMessage) (string, bool) {
 }
 
 // Pending returns the remaining steps of a plan that has run in part, such that running them later repeats no write:
-// all steps except writes whose calls may have reached their servers. References to these writes are replaced by
-// their values, and what they carry is kept in Carries. left are the steps that need more of a write than a value, and
-// all steps that depend on them: they cannot run later.
+// all steps except writes whose calls may have reached their servers, and steps that computed from them. References to
+// these are replaced by their values, and what they carry is kept in Carries. left are the steps that need more of them
+// than a value, and all steps that depend on such steps: they cannot run later.
 func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Step) {
-	made, values := map[string]bool{}, map[string]json.RawMessage{}
+	made, values, computed := map[string]bool{}, map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for _, o := range done {
+		if o.Step.Computes() && o.OK() {
+			computed[o.Step.ID] = o.Value
+		}
 		if !reads(o.Step) && slices.ContainsFunc(o.Calls(), Outcome.Reached) {
 			made[o.Step.ID] = true
 			if o.OK() && o.Value != nil {
@@ -189,8 +193,8 @@ func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Ste
 	}
 	flows := p.Flows()
 	gone := map[string]bool{} // ids of left
-	for before := -1; before < len(gone); {
-		before, steps, left = len(gone), nil, nil
+	for before := -1; before < len(gone)+len(made); {
+		before, steps, left = len(gone)+len(made), nil, nil
 		for _, s := range p.Steps {
 			switch rest, ok := s.without(p, made, values); {
 			case made[s.ID]:
@@ -199,6 +203,8 @@ func (p *Plan) Pending(done []Outcome, reads func(Step) bool) (steps, left []Ste
 					rest.Carries = flows[s.ID] // its references no longer tell
 				}
 				steps = append(steps, rest)
+			case computed[s.ID] != nil: // from a write
+				made[s.ID], values[s.ID] = true, computed[s.ID]
 			default:
 				gone[s.ID] = true
 				left = append(left, s)

@@ -21,6 +21,7 @@ func TestWithoutRepeats(t *testing.T) {
 		{Step: step("e", "note", `{"at":{"a":"A","b":2},"n":1.0}`), Sent: json.RawMessage(`{"at":{"a":"A","b":2},"n":1.0}`), Value: json.RawMessage(`""`)},
 		{Step: step("d", "get", `{"id":"$c.id"}`), Err: &plan.Error{Reason: reason.DependencyFailed}},
 		{Step: step("s", "list", `{}`), Skipped: true},
+		{Step: plan.Step{ID: "v", Pick: "a.id", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`7`)},
 	}
 	for name, row := range map[string]struct{ steps, want []plan.Step }{
 		"nothing":                   {nil, nil},
@@ -37,6 +38,8 @@ func TestWithoutRepeats(t *testing.T) {
 		"skipped before":              {[]plan.Step{step("s", "list", `{}`)}, nil},
 		"skipped before, another id":  {[]plan.Step{step("x", "list", `{}`)}, []plan.Step{step("x", "list", `{}`)}},
 		"skipped before, another one": {[]plan.Step{step("s", "list", `{"n":1}`)}, []plan.Step{step("s", "list", `{"n":1}`)}},
+		"a value":                     {[]plan.Step{{ID: "x", Pick: "a.id", Arguments: json.RawMessage(`{}`)}, step("y", "put", `{"v":"$x"}`)}, []plan.Step{step("y", "put", `{"v":"$v"}`)}},
+		"another value":               {[]plan.Step{{ID: "x", Pick: "b", Arguments: json.RawMessage(`{}`), After: []string{}}}, []plan.Step{{ID: "x", Pick: "b", Arguments: json.RawMessage(`{}`), After: []string{}}}},
 		"another tool":                {[]plan.Step{step("x", "fetch", `{"id":7}`)}, []plan.Step{step("x", "fetch", `{"id":7}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,6 +239,8 @@ func TestPending(t *testing.T) {
 		"a new reference":      {`{"id":"x","tool":"send","arguments":{"v":"$w.id","r":"$r.a"}}`, `{"id":"$r.secret"}`, "", ``, `x`},
 		"a reference in text":  {`{"id":"x","tool":"send","arguments":{"v":"${w.id}"}}`, `{"id":"$r"}`, "", ``, `x`},
 		"an element":           {`{"id":"x","tool":"send","each":"$r.l","arguments":{"v":"$item.w","t":"${w.id}"}}`, `{"id":7}`, "", `x{"v":"$item.w","t":"7"}`, ``},
+		"a computed value":     {`{"id":"c","pick":"w.id"},{"id":"d","pick":"c"},{"id":"x","tool":"send","arguments":{"v":"$c"},"after":["d"]}`, `{"id":7}`, "", `x{"v":7}`, ``},
+		"computed from a read": {`{"id":"c","pick":"r.l"},{"id":"d","pick":"r.l"},{"id":"x","tool":"send","each":"$c"}`, `{}`, "", `c{} d{} x{}`, ``},
 		"unavailable":          {`{"id":"x","tool":"send","arguments":{"v":"$w.id"}}`, ``, reason.Unavailable, `w{} x{"v":"$w.id"}`, ``},
 		"an unknown outcome":   {`{"id":"x","tool":"send","arguments":{"v":"$w.id"}},{"id":"y","tool":"send","after":["w"]},{"id":"z","tool":"send"}`, ``, reason.OutcomeUnknown, `z{}`, `x y`},
 	} {
@@ -248,6 +253,11 @@ func TestPending(t *testing.T) {
 			w.Value, w.Err = nil, &plan.Error{Reason: row.reason}
 		}
 		done := []plan.Outcome{{Step: p.Steps[0], Attempts: 1, Value: json.RawMessage(`{"a":1,"l":[{"w":1}]}`)}, w}
+		for _, s := range p.Steps {
+			if s.Computes() {
+				done = append(done, plan.Outcome{Step: s, Value: json.RawMessage(`7`)})
+			}
+		}
 		steps, left := p.Pending(done, func(s plan.Step) bool { return s.Tool == "get" })
 		var got, gone []string
 		for _, s := range steps {

@@ -83,6 +83,13 @@ func TestLoops(t *testing.T) {
 			`item.n={"v":99}; e=[{"n":1},{"n":3}] [0 {"n":1}, 1 {"n":3}]`},
 		{"an element hides a step", `{"id":"item","tool":"fail"},{"id":"e","tool":"x","each":"$l.odd","arguments":{"n":"$item.n"}}`,
 			`item!tool_error; e=[{"n":1},{"n":3}] [0 {"n":1}, 1 {"n":3}]`},
+		{"a value without a call", `{"id":"c","pick":"sum(l.items, .n)"},{"id":"d","tool":"","arguments":{},"pick":"c * 2"},{"id":"x","tool":"x","arguments":{"v":"$d"}}`, `c=7; d=14; x={"v":14}`},
+		{"values without calls", `{"id":"c","each":"$l.items","when":"item.n != 2","pick":"{name: item.name, at: index}"},{"id":"x","tool":"x","arguments":{"v":"$c.1.at"}}`,
+			`c=[{"at":0,"name":"a"},{"at":2,"name":"c"}] [0 , 1 skipped, 2 ]; x={"v":2}`},
+		{"a value that is not wanted", `{"id":"c","when":"len(l.items) > 5","pick":"1"},{"id":"x","tool":"x","after":["c"]}`, `c skipped; x skipped`},
+		{"a value that cannot be computed", `{"id":"c","pick":"l.nothing.deep"},{"id":"d","pick":"c"}`, `c!invalid_arguments; d!dependency_failed`},
+		{"some values that cannot be computed", `{"id":"c","each":"[1, 0]","pick":"8 % item"}`, `c=[0,null] [0 , 1!invalid_arguments]`},
+		{"a value of what fails", `{"id":"b","tool":"fail"},{"id":"c","pick":"b.x"}`, `b!tool_error; c!dependency_failed`},
 		{"no list", `{"id":"e","tool":"x","each":"$l.items.0"}`, `e!invalid_arguments`},
 		{"no such list", `{"id":"e","tool":"x","each":"$l.nothing"}`, `e!missing_reference`},
 		{"a list by an expression", `{"id":"e","tool":"x","each":"map(filter($l.items, .n > 1), .name)","arguments":{"n":"$item","at":"$index"}}`,
@@ -119,6 +126,37 @@ func TestLoops(t *testing.T) {
 				t.Errorf("%s (sequential %t):\ngot  %s\nwant %s", test.name, sequential, got, test.want)
 			}
 		}
+	}
+}
+
+// A step that computes is decided by nobody, counts no call, and has no part in the progress.
+func TestComputing(t *testing.T) {
+	p := planOf(t, `{"steps":[{"id":"c","pick":"1..3"},{"id":"d","each":"$c","pick":"item * 2"},{"id":"x","tool":"x","each":"$d"}]}`)
+	var reports []float64
+	f := serve(func(ctx context.Context, tool string, a json.RawMessage, report execution.ProgressFunc) (string, error) {
+		report(0.5, "")
+		return echo(ctx, tool, a, report)
+	})
+	decided := 0
+	out := f.run(t.Context(), p, runs{parallel: 1, request: execution.Request{Calls: execution.NewBudget(3)}, work: execution.Work{
+		Decide: func(_ context.Context, s plan.Step, _ plan.Tool, calls []json.RawMessage) (from downstream.Provenance, err *plan.Error) {
+			if decided += len(calls); s.ID != "x" {
+				t.Errorf("asked for a decision on %s, want none", s.ID)
+			}
+			return from, nil
+		},
+		Progress: func(fraction float64, _ string) { reports = append(reports, math.Round(fraction*1000)/1000) },
+	}})
+	if got, want := calls(out), `c=[1,2,3]; d=[2,4,6] [0 , 1 , 2 ]; x=[{},{},{}] [0 {}, 1 {}, 2 {}]`; got != want || decided != 3 || out[0].Attempts+out[1].Attempts > 0 {
+		t.Errorf("got %s after %d decisions, want %s after 3", got, decided, want)
+	}
+	if want := []float64{0.167, 0.5, 0.833}; !slices.Equal(reports, want) {
+		t.Errorf("got the progress %v, want %v", reports, want)
+	}
+	p = planOf(t, `{"steps":[{"id":"c","pick":"1"},{"id":"d","each":"1..3","pick":"item"}]}`)
+	out = f.run(t.Context(), p, runs{parallel: 1, request: execution.Request{Results: execution.NewBudget(2)}})
+	if got, want := calls(out), `c=1; d=[1,null,null] [0 , 1!too_large, 2!too_large]`; got != want {
+		t.Errorf("got %s, want %s: values within the bytes of a query", got, want)
 	}
 }
 

@@ -21,7 +21,7 @@ func Fraction(progress, total float64) float64 {
 }
 
 // A tracker sums the progress of a plan's steps, or of a loop's calls within the slice of their step. Each of n parts
-// has a slice of 1/n. A slice never shrinks, so a retry does not move progress back; it is full once its step has
+// has a slice of 1/n; a step that computes has none. A slice never shrinks, so a retry does not move progress back; it is full once its step has
 // finished.
 type tracker struct {
 	*output
@@ -29,6 +29,7 @@ type tracker struct {
 	slice  int      // in the parent
 
 	slices   []float64
+	of       int // how many of the slices are to be filled
 	finished []bool
 	sum      float64
 }
@@ -40,18 +41,19 @@ type output struct {
 	plan   *tracker
 }
 
-func newTracker(n int, report ProgressFunc) *tracker {
+// newTracker returns a tracker of n steps, of which so many have a slice.
+func newTracker(n, of int, report ProgressFunc) *tracker {
 	if report == nil {
 		report = func(float64, string) {}
 	}
-	t := &tracker{output: &output{report: report}, slices: make([]float64, n), finished: make([]bool, n)}
+	t := &tracker{output: &output{report: report}, slices: make([]float64, n), of: of, finished: make([]bool, n)}
 	t.plan = t
 	return t
 }
 
 // within returns a tracker whose n slices together form slice i of t.
 func (t *tracker) within(i, n int) *tracker {
-	return &tracker{output: t.output, parent: t, slice: i, slices: make([]float64, n), finished: make([]bool, n)}
+	return &tracker{output: t.output, parent: t, slice: i, slices: make([]float64, n), of: n, finished: make([]bool, n)}
 }
 
 // step returns the progress function of step i. Reports after the step has finished are dropped.
@@ -85,4 +87,4 @@ func (t *tracker) fill(i int, fraction float64) {
 	}
 }
 
-func (t *tracker) fraction() float64 { return min(t.sum/float64(len(t.slices)), 1) }
+func (t *tracker) fraction() float64 { return min(t.sum/float64(t.of), 1) }

@@ -46,7 +46,7 @@ func newSchedule(r *Round, w Work) *schedule {
 		Round: r, work: w, steps: w.Plan.Steps, index: make(map[string]int, n),
 		earlier: make(map[string]plan.Outcome, len(r.req.Done)), outcomes: make([]plan.Outcome, n),
 		settled: make([]bool, n), waiting: make([]int, n), children: make([][]int, n), loops: make([]*loop, n),
-		tracker: newTracker(n, w.Progress),
+		tracker: newTracker(n, w.Plan.Tools(), w.Progress),
 	}
 	for i, step := range s.steps {
 		s.index[step.ID] = i
@@ -207,16 +207,21 @@ func (s *schedule) runUnit(ctx context.Context, u unit, results chan<- finished)
 	})
 }
 
-// arguments returns the final arguments of a step or element. ready is false if there is nothing to call; the outcome
-// then says whether it was skipped or failed.
+// arguments returns the final arguments of a step or element. ready is false if there is nothing to call; then the
+// outcome is that of the step or element.
 func (s *schedule) arguments(
 	ctx context.Context, scope *plan.Scope, step plan.Step, item *plan.Item,
 ) (arguments json.RawMessage, o plan.Outcome, ready bool) {
 	wanted, err := scope.Wanted(ctx, item)
-	if err == nil && !wanted {
+	switch {
+	case err == nil && !wanted:
 		return nil, plan.Outcome{Skipped: true}, false
-	}
-	if err == nil {
+	case err == nil && step.Computes():
+		o.Started = s.elapsed()
+		s.shape(ctx, scope, item, &o)
+		o.Duration = s.elapsed() - o.Started
+		return nil, o, false
+	case err == nil:
 		arguments, err = scope.Arguments(item)
 	}
 	if err == nil {
@@ -260,23 +265,28 @@ func (s *schedule) callOf(ctx context.Context, scope *plan.Scope, item *plan.Ite
 	if item != nil {
 		o.Index = item.Index
 	}
-	if !o.OK() {
-		return o
+	s.shape(ctx, scope, item, &o)
+	return o
+}
+
+// shape sets the value of a successful step or element to what its Pick says.
+func (s *schedule) shape(ctx context.Context, scope *plan.Scope, item *plan.Item, o *plan.Outcome) {
+	step := scope.Step()
+	if step.Pick == "" || !o.OK() {
+		return
 	}
 	picked, err := scope.Pick(ctx, item, o.Value)
-	switch {
-	case err != nil:
-		o.Err = err
-	case step.Pick == "":
-	case !s.req.Results.take(len(picked)):
-		o.Err = &plan.Error{
-			Reason:  reason.TooLarge,
-			Message: "pick: the values of this query are too large in total; the tool was called and has answered",
-		}
-	default:
-		o.Value = picked
+	if err == nil && !s.req.Results.take(len(picked)) {
+		err = &plan.Error{Reason: reason.TooLarge, Message: "pick: the values of this query are too large in total"}
 	}
-	return o
+	switch {
+	case err == nil:
+		o.Value = picked
+	case step.Computes():
+		o.Err = err
+	default:
+		o.Err = &plan.Error{Reason: err.Reason, Message: err.Message + "; the tool was called and has answered"}
+	}
 }
 
 // callNow makes a call once there is a free slot.
@@ -334,7 +344,9 @@ func (s *schedule) record(i int, o plan.Outcome) {
 		o.Value = nil
 	}
 	s.outcomes[i], s.settled[i] = o, true
-	s.tracker.finish(i)
+	if !o.Step.Computes() {
+		s.tracker.finish(i)
+	}
 }
 
 // failure returns the outcome of a step that fails without running.

@@ -191,6 +191,7 @@ func (c *planning) measure(e *env, with planFunc, model *model) (sum planningSum
 	var times []time.Duration
 	err = plans(e.ctx, c.Tasks, tasks, with, func(t task, p planned) error {
 		times = append(times, p.took)
+		p.plan.Steps = slices.DeleteFunc(slices.Clone(p.plan.Steps), plan.Step.Computes)
 		calls := []call{}
 		for _, s := range p.plan.Steps {
 			calls = append(calls, call{s.Tool, s.Arguments})

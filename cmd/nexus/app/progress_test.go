@@ -106,6 +106,10 @@ func TestProgressOfQueries(t *testing.T) {
 		{"a round that finds nothing more to do", []string{
 			`{"steps":[{"id":"a","tool":"one","arguments":{"report":["\"progress\":0.5,\"message\":\"x\""]}}],"more":true}`, `[]`},
 			[]at{begin, executing(1), {0.35, "[one] x"}}},
+		{"a step that computes has no part", []string{
+			`{"steps":[{"id":"a","tool":"one","arguments":{"report":["\"progress\":0.5,\"message\":\"x\""]}},{"id":"b","pick":"1"}]}`},
+			[]at{begin, executing(1), {0.5, "[one] x"}}},
+		{"a plan that only computes", []string{`{"steps":[{"id":"b","pick":"1"}]}`}, []at{begin}},
 		{"an empty plan", []string{`[]`}, []at{begin}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -26,7 +26,7 @@ const (
 // node is a step. Times are milliseconds.
 type node struct {
 	ID       string   `json:"id"`
-	Tool     string   `json:"tool"`
+	Tool     string   `json:"tool"` // "computed" if the step calls none
 	Server   string   `json:"server"`
 	Round    int      `json:"round"`
 	Needs    []string `json:"needs"`
@@ -63,8 +63,12 @@ func newGraph(d *queryDetail) graph {
 			continue // one node has the calls of all steps of that id
 		}
 		index[s.ID] = len(g.Nodes)
+		tool := s.Tool
+		if s.Computes() {
+			tool = "computed"
+		}
 		g.Nodes = append(g.Nodes, node{
-			ID: s.ID, Tool: s.Tool, Server: s.Server, Round: round + 1, State: stateNotRun,
+			ID: s.ID, Tool: tool, Server: s.Server, Round: round + 1, State: stateNotRun,
 			Loop: s.Each != "", When: s.When != "", Pick: s.Pick != "",
 			Carries: plan.Others(flows[s.ID], s.Server),
 		})

@@ -293,12 +293,12 @@ func TestContents(t *testing.T) {
 		Answer:   synth.Answer{Text: private + " Bearer " + secret, Citations: []synth.Citation{{Step: "s1", Quote: private}}},
 		Warnings: []string{private, "password=" + secret},
 		Unmet:    []plan.Unmet{{Text: private + " token=" + secret, Reason: plan.UnmetFailed}},
-		Plan:     plan.Plan{Steps: []plan.Step{{ID: "s1", Tool: "t", Server: "srv", Arguments: value, When: `s0 == "` + private + `"`}, {ID: "s0", Arguments: value}}},
+		Plan:     plan.Plan{Steps: []plan.Step{{ID: "s1", Tool: "t", Server: "srv", Arguments: value, When: `s0 == "` + private + `"`}, {ID: "s0", Arguments: value, Each: `["` + private + ` token=` + secret + `"]`}, {ID: "c", Pick: `s0 == "token=` + secret + `"`}}},
 		Outcomes: []plan.Outcome{
 			{Step: plan.Step{ID: "s1", Tool: "t", Server: "srv", Arguments: value}, Sent: value, Value: value, Attempts: 1, Tries: []plan.Try{{Duration: time.Second}}},
 			{Step: plan.Step{ID: "s0", Tool: "t", Server: "srv"}, Err: &plan.Error{Reason: "tool_error", Message: private + " Bearer " + secret}, Attempts: 1},
 		},
-		Rounds: []int{2},
+		Rounds: []int{3},
 	}
 	for _, contents := range []bool{true, false} {
 		d, size := newDetail(private+" secret="+secret, record, contents, nil)
@@ -312,7 +312,7 @@ func TestContents(t *testing.T) {
 		if got := strings.Contains(string(text), private); got != contents {
 			t.Errorf("contents %t: what users wrote is kept: %t; %s", contents, got, text)
 		}
-		for _, want := range []string{`"server":"srv"`, `"needs":["s0"]`, `"reason":"tool_error"`, `"tries":[{"started_ms":0,"duration_ms":1000}]`} {
+		for _, want := range []string{`"server":"srv"`, `"needs":["s0"]`, `"tool":"computed"`, `"reason":"tool_error"`, `"tries":[{"started_ms":0,"duration_ms":1000}]`} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("contents %t: got %s, want %s in it", contents, text, want)
 			}

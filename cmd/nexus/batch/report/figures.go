@@ -360,7 +360,7 @@ func (l *full) step(s results.PlanStep) DetailStep {
 
 // after returns the steps that a step waits for, in the order of the plan.
 func after(s results.PlanStep, all []results.PlanStep) []string {
-	step := plan.Step{Arguments: s.Arguments, After: s.After, Each: s.Each, When: s.When, Pick: s.Pick}
+	step := plan.Step{Tool: s.Tool, Arguments: s.Arguments, After: s.After, Each: s.Each, When: s.When, Pick: s.Pick}
 	needs := step.Needs(func(id string) bool {
 		return slices.ContainsFunc(all, func(o results.PlanStep) bool { return o.ID == id })
 	})

@@ -173,7 +173,9 @@ func (b *Batch) add(i int32, l *line, at results.Place) {
 		names[byReason]["unmet "+u.Reason] = true
 	}
 	for _, s := range l.Result.Steps {
-		names[byTool][s.Tool] = true
+		if s.Tool != "" {
+			names[byTool][s.Tool] = true
+		}
 		if s.Server != "" {
 			names[byServer][s.Server] = true
 		}

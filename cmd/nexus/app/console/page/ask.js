@@ -50,7 +50,7 @@ export async function ask({ main, params }) {
     const link = h("p", {});
     put(out, h("h2", {}, "Answer ", a.degraded ? badge("degraded", "not everything was done") : badge("ok")), h("div", { class: "prose answer" }, a.answer),
       a.needs_approval ? h("p", { class: "buttons" }, h("button", { class: "primary", onclick: async () => {
-        const steps = a.plan.steps.map((x) => h("li", {}, h("strong", {}, x.tool), " ", h("code", {}, JSON.stringify(x.arguments))));
+        const steps = a.plan.steps.map((x) => h("li", {}, h("strong", {}, x.tool || x.id), " ", h("code", {}, x.tool ? JSON.stringify(x.arguments) : x.pick)));
         if (await sure("Run this plan?", h("ul", {}, steps), "Run it")) run({ ...args, plan: a.plan });
       } }, "Approve and run")) : "", link);
     say("The answer is complete");

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
@@ -28,10 +30,10 @@ func audited(opts *Options, next callFunc) callFunc {
 		if r.Method == "tools/list" { // of the router itself; lists of clients are answered elsewhere
 			return next(ctx, r)
 		}
-		place, err := opts.Audit.Begin(recordedArguments(r))
-		if err != nil {
-			return link.Reply{}, &link.Failure{Server: r.Server, Reason: reason.Unavailable, Refused: true,
-				Message: "the call was not made: " + err.Error()}
+		if err := opts.Audit.Begin(); err != nil {
+			return link.Reply{}, &link.Failure{Reason: reason.Unavailable, Refused: true,
+				Message: "the call was not made, because the audit log cannot record it: " + err.Error() +
+					"; make the log writable, or set audit.on_failure: continue"}
 		}
 		own := *r
 		own.verdict = new(audit.Verdict)
@@ -43,34 +45,34 @@ func audited(opts *Options, next callFunc) callFunc {
 			}
 		}
 		began := time.Now()
-		panicked := true
+		outcome, why := audit.OutcomeUnknown, reason.Internal // of a panic
 		defer func() {
-			outcome, why := audit.OutcomeUnknown, reason.Internal
-			if !panicked {
-				outcome, why = recordedOutcome(reply, err, sent.Load())
-			}
-			place.End(record(ctx, &own, time.Since(began), outcome, why))
+			opts.Audit.End(record(ctx, &own, time.Since(began), outcome, why), recordedArguments(r))
 		}()
 		reply, err = next(ctx, &own)
-		panicked = false
+		outcome, why = recordedOutcome(reply, err, sent.Load())
 		return reply, err
 	}
 }
 
-// Refused records in the audit log a request that was refused before Call. The error is one of Call, or a *plan.Error.
+// ErrRateLimited is the error of a request beyond the rate limit of its caller, for Refused.
+var ErrRateLimited error = &link.Failure{Reason: reason.Overloaded, Message: "Rate limit exceeded"}
+
+// Refused records in the audit log a request that names a server, or something of one, and that was refused before
+// Call. The error is one of Call, ErrRateLimited, a *jsonrpc.Error or a *plan.Error.
 func (m *Manager) Refused(ctx context.Context, r *Request, err error) {
-	if m.opts.Audit == nil {
+	if m.opts.Audit == nil || m.opts.Audit.Begin() != nil { // the log has warned
 		return
 	}
 	d, _ := m.Decide(r) // of what is unknown, the zero value
-	place, full := m.opts.Audit.Begin(recordedArguments(r))
-	if full != nil {
-		return // the log has warned
-	}
 	own := *r
 	own.verdict, own.Consent = new(audit.Verdict), "" // nobody gave it
 	outcome, why := recordedOutcome(link.Reply{}, err, false)
 	switch {
+	case errors.Is(err, ErrRateLimited):
+		d = trust.Decision{Action: trust.Deny, Rule: trust.RuleRateLimit}
+	case errors.As(err, new(*jsonrpc.Error)):
+		d = trust.Decision{Action: trust.Deny}
 	case d.Action != trust.Allow:
 	case why == reason.Declined || why == reason.NeedsApproval:
 		d = trust.Decision{Action: trust.Ask} // such as a write that was made before
@@ -78,7 +80,7 @@ func (m *Manager) Refused(ctx context.Context, r *Request, err error) {
 		d = trust.Decision{Action: trust.Deny}
 	}
 	own.decided(d)
-	place.End(record(ctx, &own, 0, outcome, why))
+	m.opts.Audit.End(record(ctx, &own, 0, outcome, why), recordedArguments(r))
 }
 
 // decided notes the decision on a request, and the consent to it, for the audit log.
@@ -105,7 +107,13 @@ func record(ctx context.Context, r *Request, took time.Duration, outcome, why st
 	if e.Decision == string(trust.Deny) && outcome == audit.OutcomeError {
 		e.Outcome = audit.OutcomeDenied // such as a tool that waits for approval
 	}
-	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
+	span := trace.SpanContextFromContext(ctx)
+	if sent := (tracing.Remote{Parent: jsonrpc.Get(r.Params, "_meta", "traceparent"), Header: r.Header}); !span.HasTraceID() &&
+		sent.Sent() { // by a client whose traces the router does not join
+		ctx, _ = sent.Context(ctx, true)
+		span = trace.SpanContextFromContext(ctx)
+	}
+	if span.HasTraceID() {
 		e.TraceID = span.TraceID().String()
 	}
 	return e
@@ -136,11 +144,14 @@ func recordedArguments(r *Request) []byte {
 // recordedOutcome returns how a call ended and why.
 func recordedOutcome(reply link.Reply, err error, sent bool) (outcome, why string) {
 	var wrong *plan.Error
+	var answer *jsonrpc.Error
 	switch {
 	case errors.As(err, new(*UnknownError)):
 		why = reason.UnknownTool
 	case errors.As(err, &wrong):
 		why = wrong.Reason
+	case errors.As(err, &answer):
+		why = strconv.Itoa(answer.Code)
 	default:
 		why = errorType(reply, err)
 	}

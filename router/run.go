@@ -8,6 +8,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -21,25 +23,29 @@ func (f *Frontend) run(ctx context.Context, x *edge.Exchange) {
 	}
 	dry := jsonrpc.Get(args, "dry_run")
 	unknown := f.parameters.check(ToolRun, args)
+	problem := ""
 	switch {
 	case name == "":
-		replyError(x, "Invalid argument: tool is required and must be a string")
-		return
+		problem = "Invalid argument: tool is required and must be a string"
 	case unknown != nil:
-		replyError(x, unknown.Error())
-		return
+		problem = unknown.Error()
 	case parameters[0] != '{':
-		replyError(x, "Invalid argument: parameters must be an object")
-		return
+		problem = "Invalid argument: parameters must be an object"
 	case dry != nil && string(dry) != "true" && string(dry) != "false" && string(dry) != "null":
-		replyError(x, "Invalid argument: dry_run must be true or false")
+		problem = "Invalid argument: dry_run must be true or false"
+	}
+	if problem != "" {
+		refused(ctx, f, x, name, parameters, &plan.Error{Reason: reason.InvalidArguments, Message: problem})
+		replyError(x, problem)
 		return
 	}
 	server, tool, err := f.router.directory.resolve(ctx, name, x.Visible)
+	full := catalog.FullName(server, tool)
 	switch {
 	case err != nil:
 		f.refuse(ctx, x, name, parameters, err)
-	case f.Limited(x, ToolRun, catalog.FullName(server, tool)):
+	case f.Limited(x, ToolRun, full):
+		refused(ctx, f, x, full, parameters, downstream.ErrRateLimited)
 	case string(dry) == "true":
 		f.dryRun(ctx, x, server, tool, parameters)
 	default:
@@ -50,7 +56,15 @@ func (f *Frontend) run(ctx context.Context, x *edge.Exchange) {
 // hidden calls a server's tool by its full name or alias, whether or not it is listed.
 func (f *Frontend) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	server, tool, known := f.router.directory.findAlias(ctx, name, x.Visible)
-	if f.Limited(x, name, catalog.FullName(server, tool)) {
+	arguments := jsonrpc.Get(x.Message.Params, "arguments")
+	if arguments == nil {
+		arguments = []byte("{}")
+	}
+	if full := catalog.FullName(server, tool); f.Limited(x, name, full) {
+		if known {
+			name = full
+		}
+		refused(ctx, f, x, name, arguments, downstream.ErrRateLimited)
 		return
 	}
 	var err error
@@ -65,10 +79,6 @@ func (f *Frontend) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	if !known && err == nil {
 		err = &downstream.UnknownError{What: "tool", Name: name}
 	}
-	arguments := jsonrpc.Get(x.Message.Params, "arguments")
-	if arguments == nil {
-		arguments = []byte("{}")
-	}
 	if err != nil {
 		f.refuse(ctx, x, name, arguments, err)
 		return
@@ -78,16 +88,25 @@ func (f *Frontend) hidden(ctx context.Context, x *edge.Exchange, name string) {
 
 // refuse answers a call of a tool that cannot be made, and records it.
 func (f *Frontend) refuse(ctx context.Context, x *edge.Exchange, name string, arguments []byte, err error) {
+	refused(ctx, f, x, name, arguments, err)
+	ReplyRPCError(x, err)
+}
+
+// refused records a call that is not made, if it names a tool.
+func refused(ctx context.Context, f *Frontend, x *edge.Exchange, name string, arguments []byte, err error) {
 	server, tool, full := catalog.SplitFull(name)
 	if !full {
 		server, tool = "", name
 	}
+	if name == "" {
+		return
+	}
 	f.router.servers.Refused(ctx, &downstream.Request{
-		Server: server, Tool: tool, Method: "tools/call", Params: catalog.Params(tool, arguments, nil),
-		Provenance: downstream.Provenance{Profile: profileOf(x), Surface: x.Surface},
-		Visible:    x.Visible, Caller: x.Caller.ID,
+		Server: server, Tool: tool, Method: "tools/call",
+		Params:     catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
+		Provenance: downstream.Provenance{Rights: &x.Caller, Profile: profileOf(x), Surface: x.Surface},
+		Visible:    x.Visible, Caller: x.Caller.ID, Hooks: downstream.Hooks{Header: x.Header},
 	}, err)
-	ReplyRPCError(x, err)
 }
 
 // forward calls a tool for the client. Arguments, _meta, progress, the server's requests and the result or error pass

@@ -108,6 +108,9 @@ type Failure struct {
 
 // Error implements error.
 func (f *Failure) Error() string {
+	if f.Server == "" { // the router itself has failed
+		return f.Message
+	}
 	return fmt.Sprintf("server %s is %s: %s", f.Server, reasonText(f.Reason), f.Message)
 }
 

@@ -12,3 +12,9 @@ func TryLock(*os.File) error { return nil }
 
 // Lock does nothing here: these systems have no flock. The documentation of the token store says what to do.
 func Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }
+
+// Writable returns an error if there is no such folder. Whether files can be made in it, these systems do not tell.
+func Writable(folder string) error {
+	_, err := os.Stat(folder)
+	return err
+}

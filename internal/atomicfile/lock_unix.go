@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // lookAgain is the time between two attempts to get a lock.
@@ -53,3 +55,6 @@ func Lock(ctx context.Context, name string) (unlock func(), err error) {
 		}
 	}
 }
+
+// Writable returns an error if files cannot be made in a folder. It makes none.
+func Writable(folder string) error { return unix.Access(folder, unix.W_OK|unix.X_OK) }

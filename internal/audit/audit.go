@@ -1,21 +1,19 @@
 // Package audit records calls in a file, one line of JSON each, in which nobody can change a line unnoticed.
 //
-// [New] returns a [Log], [Log.Open] opens its file, and [Verify] checks it. [Log.Begin] precedes a call and
-// [Place.End] hands over its line; neither waits for the disk. One goroutine, owned by the Log, writes the lines and
-// syncs the file once a second. Each line has a number and the SHA-256 of the line before, also across the files of a
-// log: a file that is too large or too old is renamed to NAME.N, where N is the number of its first line, and a new one
-// continues it. No file is ever deleted.
+// [New] returns a [Log], [Log.Open] opens its file, and [Verify] checks it. [Log.Begin] precedes a call and [Log.End]
+// adds its line to those that wait; neither waits for the disk. One goroutine, owned by the Log, writes them, at most
+// once in 5 ms, and syncs the file once a second. Each line has a number and the SHA-256 of the line before, also
+// across the files of a log: a file that is too large or too old is renamed to NAME.N, where N is the number of its
+// first line, and a new one continues it. No file is ever deleted.
 //
-// The lines that wait for the disk are bounded in number and bytes. When there is no room, or while writing fails,
-// on_failure: refuse makes Begin fail, and continue loses the line; its number is then missing in the file. Lines that
-// wait are written when writing works again. A nil *Log records nothing. All methods are safe for concurrent use.
+// The bytes of the lines that wait are bounded. When there is no room, or while writing fails, on_failure: refuse makes
+// Begin fail, and continue loses the line; its number is then missing in the file. Lines that wait are written when
+// writing works again. A nil *Log records nothing. All methods are safe for concurrent use.
 package audit
 
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,22 +45,15 @@ const (
 // Default returns the default configuration, which is no log.
 func Default() Config { return Config{Arguments: ArgumentsHash, OnFailure: FailureContinue} }
 
-// Limits of the lines that wait for the disk.
+// Bytes of lines.
 const (
-	maxLines = 8 << 10
-	maxBytes = 64 << 20
-	lineSize = 1 << 10 // approximate memory of a line without its arguments
-)
-
-// Sizes of arguments, in bytes.
-const (
-	hashedAtOnce = 64 << 10 // larger ones are hashed by the goroutine, so that a call does not wait
-	redacted     = 64 << 10 // of the part that is redacted
-	maxArguments = 8 << 10  // of those in a line
+	maxWaiting = 16 << 20 // of all that wait for the disk
+	reserved   = 1 << 10  // kept for the line of a call, with on_failure: refuse
 )
 
 // Times of the goroutine.
 const (
+	pause      = 5 * time.Millisecond // between two writes, so that one has the lines of many calls
 	syncDelay  = time.Second
 	retryDelay = time.Second // after a failure
 	warnDelay  = time.Minute // between two warnings
@@ -87,22 +78,15 @@ type Log struct {
 // queue holds the lines that are not in the file yet.
 type queue struct {
 	filled  chan struct{} // has a token if lines wait
-	waiting []entry
-	lines   int // waiting, being written, or reserved; like bytes
-	bytes   int
-	seq     uint64 // of the last line
+	waiting []byte        // without those that are being written
+	lines   int           // waiting or being written
+	bytes   int           // of these, and reserved
+	last    link          // the line that the next one follows
 	lost    int64
-	told    int64 // of the lost lines, in warnings
 	failure error // why the last attempt to write failed; nil = it did not
 	warned  time.Time
+	warning bool // holds since warned
 	closed  bool
-}
-
-// entry is a line on its way to the file.
-type entry struct {
-	Line
-	raw  []byte // arguments that the goroutine hashes or redacts; nil = it need not
-	size int
 }
 
 // New returns the log that cfg configures, nil if it has no path. It opens nothing. mask replaces the credentials in a
@@ -114,18 +98,6 @@ func New(cfg Config, mask func(text string) string, logger *slog.Logger) *Log {
 	return &Log{cfg: cfg, mask: mask, logger: logger, queue: queue{filled: make(chan struct{}, 1)},
 		quit: make(chan struct{}), done: make(chan struct{})}
 }
-
-// UnusableError is the error of a log whose path cannot be used.
-type UnusableError struct{ Path, Why string }
-
-// Error implements error.
-func (e *UnusableError) Error() string {
-	return fmt.Sprintf("the audit log %s cannot be used: %s; set audit.path to a file that the router may write",
-		e.Path, e.Why)
-}
-
-// ErrInUse is the error of Open for a file that another process writes.
-var ErrInUse = errors.New("another process writes it; stop that one, use it with --remote, or set another audit.path")
 
 // ErrLost is the error of Close if lines are lost.
 var ErrLost = errors.New("the last lines of the audit log could not be written and are lost")
@@ -141,127 +113,101 @@ func (l *Log) Open(stdout *os.File) error {
 }
 
 func (l *Log) open(stdout *os.File) error {
-	f, err := openFile(l.cfg.Path, stdout, l.logger)
+	f, last, err := openFile(l.cfg.Path, stdout, l.logger)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.file, l.queue.seq = f, f.last.seq
-	if l.cfg.OnFailure == FailureRefuse {
-		if l.queue.failure = f.probe(); l.queue.failure != nil {
-			l.warn()
-		}
-	}
+	l.file, l.queue.last = f, last
 	if l.queue.closed {
 		close(l.done)
 		return f.close()
 	}
-	go l.run()
+	if l.cfg.OnFailure == FailureRefuse {
+		if _, l.queue.failure = f.write(); l.queue.failure != nil {
+			l.warn()
+		}
+	}
+	go l.run(l.queue.failure)
 	return nil
 }
 
-// Place is the place of a call in the log. The zero Place records nothing.
-type Place struct {
-	log       *Log
-	arguments []byte
-	reserved  int // bytes
-}
-
-// Begin precedes a call with raw arguments; nil = it has none. They must not change before End. After an error the
-// call must not be made.
-func (l *Log) Begin(arguments []byte) (Place, error) {
+// Begin precedes a call. After an error, which tells why the call cannot be recorded, it must not be made; else End must
+// follow.
+func (l *Log) Begin() error {
 	if l == nil {
-		return Place{}, nil
+		return nil
 	}
-	if err := l.Open(nil); err != nil {
-		return Place{}, err
-	}
-	p := Place{log: l, arguments: arguments}
-	if l.cfg.OnFailure != FailureRefuse {
-		return p, nil
+	if err := l.Open(nil); err != nil || l.cfg.OnFailure != FailureRefuse {
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	size := l.sizeOf(arguments)
 	switch {
 	case l.queue.failure != nil:
-		return Place{}, fmt.Errorf("the audit log cannot be written: %w", l.queue.failure)
-	case !l.queue.reserve(size):
-		return Place{}, errors.New("the audit log is written too slowly")
+		return withoutPath(l.queue.failure)
+	case l.queue.bytes+reserved > maxWaiting:
+		return errSlow
 	}
-	p.reserved = size
-	return p, nil
+	l.queue.bytes += reserved
+	return nil
 }
 
-// sizeOf returns the memory of a line with such arguments.
-func (l *Log) sizeOf(arguments []byte) int {
-	switch {
-	case l.cfg.Arguments == ArgumentsRedacted:
-		return lineSize + min(len(arguments), redacted)
-	case l.cfg.Arguments == ArgumentsHash && len(arguments) > hashedAtOnce:
-		return lineSize + len(arguments)
-	}
-	return lineSize
-}
+var errSlow = errors.New("it is written too slowly")
 
-// reserve makes room for a line. It reports false if there is none. One line always has room, however large.
-func (q *queue) reserve(size int) bool {
-	if q.lines >= maxLines || q.lines > 0 && q.bytes+size > maxBytes {
-		return false
-	}
-	q.lines++
-	q.bytes += size
-	return true
-}
-
-// End records the call, which has ended or was refused.
-func (p Place) End(r Record) {
-	l := p.log
+// End records a call with raw arguments, which has ended or was refused; nil = it has none.
+func (l *Log) End(r Record, arguments []byte) {
 	if l == nil {
 		return
 	}
 	if strings.Contains(r.Tool, "://") {
 		r.Tool = l.mask(r.Tool)
 	}
-	e := entry{Line: Line{Record: r.cut()}, size: l.sizeOf(p.arguments)}
-	switch {
-	case len(p.arguments) == 0 || l.cfg.Arguments == ArgumentsNone:
-	case l.cfg.Arguments == ArgumentsRedacted:
-		e.raw = bytes.Clone(p.arguments[:min(len(p.arguments), redacted)])
-	case len(p.arguments) > hashedAtOnce:
-		e.raw = bytes.Clone(p.arguments)
-	default:
-		e.Arguments = hashed(p.arguments)
-	}
+	rest := encode(r.cut(), l.describe(arguments))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := &l.queue
-	q.seq++ // also of a lost line: the gap shows it
-	e.Seq, e.Time = q.seq, time.Now().UTC().Format(timeFormat)
-	if q.closed || p.reserved == 0 && !q.reserve(e.size) {
-		q.lines, q.bytes = q.lines-min(1, p.reserved), q.bytes-p.reserved
+	full := q.bytes+len(rest) > maxWaiting
+	if l.cfg.OnFailure == FailureRefuse {
+		q.bytes, full = q.bytes-reserved, false
+	}
+	if q.closed || full {
+		q.last.seq++ // the gap shows the loss
 		q.lost++
 		l.warn()
 		return
 	}
-	q.waiting = append(q.waiting, e)
+	before := len(q.waiting)
+	q.waiting = q.last.append(q.waiting, rest)
+	q.lines, q.bytes = q.lines+1, q.bytes+len(q.waiting)-before
 	select {
 	case q.filled <- struct{}{}:
 	default:
 	}
 }
 
+// describe returns what a line has of arguments.
+func (l *Log) describe(arguments []byte) []byte {
+	switch {
+	case len(arguments) == 0 || l.cfg.Arguments == ArgumentsNone:
+		return nil
+	case l.cfg.Arguments == ArgumentsRedacted:
+		return shortened(l.mask(string(arguments[:min(len(arguments), maxRedacted)])))
+	}
+	return []byte(`"` + hashOf(arguments) + `"`)
+}
+
 // warn logs, once a minute, that lines are lost or cannot be written. The caller has locked mu.
 func (l *Log) warn() {
 	q := &l.queue
-	if !q.warned.IsZero() && time.Since(q.warned) < warnDelay {
+	if time.Since(q.warned) < warnDelay {
 		return
 	}
-	q.warned, q.told = time.Now(), q.lost
-	why := "it is written too slowly"
-	if q.failure != nil {
-		why = q.failure.Error()
+	q.warned, q.warning = time.Now(), true
+	why := q.failure
+	if why == nil {
+		why = errSlow
 	}
 	l.logger.Warn("the audit log cannot be written", "path", l.cfg.Path, "error", why, "waiting", q.lines,
 		"lost", q.lost, "on_failure", l.cfg.OnFailure)
@@ -306,78 +252,61 @@ func (l *Log) Close(ctx context.Context) error {
 	return nil
 }
 
-// run writes the lines until quit, and then the rest.
-func (l *Log) run() {
+// run writes the lines until quit, and then the rest. failed is why the file could not be written so far.
+func (l *Log) run(failed error) {
 	defer close(l.done)
-	var batch []entry
-	var sync, retry <-chan time.Time
-	if l.failing() {
-		retry = time.After(retryDelay)
-	}
+	var due <-chan time.Time // of the sync, or of the next attempt
 	for ending := false; !ending; {
-		var err error
+		filled := l.queue.filled
+		if failed != nil {
+			filled = nil
+			due = time.After(retryDelay)
+		}
 		select {
-		case <-l.queue.filled:
-			if retry != nil {
-				continue // the retry finds the lines
+		case <-filled:
+			if due == nil {
+				due = time.After(syncDelay)
 			}
-		case <-retry:
-			err = l.file.probe()
-		case <-sync:
-			sync = nil
-			if err = l.file.sync(); err == nil {
-				continue
+			failed = l.flush()
+			time.Sleep(pause)
+		case <-due:
+			due = nil
+			if failed = l.flush(); failed == nil {
+				failed = l.file.sync()
 			}
 		case <-l.quit:
 			ending = true
+			failed = errors.Join(l.flush(), l.file.sync(), l.file.close())
 		}
-		for batch = l.take(batch); len(batch) > 0 && err == nil; batch = l.take(batch) {
-			var written []entry
-			written, batch, err = l.file.write(batch, l.describe)
-			l.release(written)
-		}
-		retry = nil
-		if !ending || err != nil {
-			l.note(err)
-		}
-		if err != nil {
-			retry = time.After(retryDelay)
-		} else if sync == nil {
-			sync = time.After(syncDelay)
-		}
-	}
-	if err := errors.Join(l.file.sync(), l.file.close()); err != nil {
-		l.note(err)
+		l.note(failed)
 	}
 }
 
-// take returns the lines that wait, after those that are left of the batch before.
-func (l *Log) take(left []entry) []entry {
-	if len(left) > 0 {
-		return left
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	batch := l.queue.waiting
-	l.queue.waiting = nil
-	return batch
-}
-
-// release frees the room of lines that are written.
-func (l *Log) release(written []entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range written {
-		l.queue.lines--
-		l.queue.bytes -= written[i].size
+// flush writes the lines that wait.
+func (l *Log) flush() error {
+	for {
+		chunk := l.file.rest
+		n, err := l.file.write()
+		if waiting := l.written(chunk[:n]); err != nil || !waiting {
+			return err
+		}
+		if err := l.file.prepare(); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.file.take(l.queue.waiting)
+		l.queue.waiting = nil
+		l.mu.Unlock()
 	}
 }
 
-// failing reports whether the last attempt to write failed.
-func (l *Log) failing() bool {
+// written frees the room of what is written, and reports whether lines wait.
+func (l *Log) written(part []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.queue.failure != nil
+	l.queue.bytes -= len(part)
+	l.queue.lines -= bytes.Count(part, []byte{'\n'})
+	return len(l.queue.waiting) > 0
 }
 
 // note notes whether writing works.
@@ -385,35 +314,11 @@ func (l *Log) note(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := &l.queue
-	if err == nil && (q.failure != nil || q.lost > q.told) {
-		l.logger.Warn("the audit log is written again", "path", l.cfg.Path, "lost", q.lost)
-		q.told, q.warned = q.lost, time.Time{}
-	}
-	if q.failure = err; err != nil {
+	q.failure = err
+	if err != nil {
 		l.warn()
+	} else if q.warning {
+		q.warning = false
+		l.logger.Warn("the audit log is written again", "path", l.cfg.Path, "lost", q.lost)
 	}
-}
-
-// describe returns what the line of a call has of its arguments.
-func (l *Log) describe(arguments []byte) []byte {
-	if l.cfg.Arguments == ArgumentsRedacted {
-		return shortened(l.mask(string(arguments)))
-	}
-	return hashed(arguments)
-}
-
-// hashed returns the SHA-256 of arguments, as a JSON text.
-func hashed(arguments []byte) []byte {
-	sum := sha256.Sum256(arguments)
-	return []byte(`"` + hex.EncodeToString(sum[:]) + `"`)
-}
-
-// cut returns the record with texts of bounded length, which others choose.
-func (r Record) cut() Record {
-	for _, text := range []*string{&r.Caller, &r.Profile, &r.Surface, &r.Server, &r.Method, &r.Tool, &r.Rule, &r.Reason} {
-		if len(*text) > maxText {
-			*text = strings.ToValidUTF8((*text)[:maxText], "") + "…"
-		}
-	}
-	return r
 }

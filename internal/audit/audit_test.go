@@ -69,11 +69,10 @@ func shut(l *audit.Log) error {
 func record(t testing.TB, l *audit.Log, n int, arguments string) {
 	t.Helper()
 	for range n {
-		p, err := l.Begin([]byte(arguments))
-		if err != nil {
+		if err := l.Begin(); err != nil {
 			t.Fatal(err)
 		}
-		p.End(call())
+		l.End(call(), []byte(arguments))
 	}
 }
 
@@ -135,8 +134,7 @@ func TestLog_Line(t *testing.T) {
 	full.Tool, full.Rule, full.Consent = "a\nb\u202e\U000e0041é<", "flow", "user"
 	full.Outcome, full.Reason, full.TraceID = audit.OutcomeError, "timeout", "abc"
 	record(t, l, 1, `{"id":7}`)
-	p, _ := l.Begin(nil)
-	p.End(full)
+	l.End(full, nil)
 	if err := shut(l); err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +304,7 @@ func TestLog_Slow(t *testing.T) {
 	}
 	logs := &logbook{}
 	l := audit.New(config(path), redact.Text, logs.logger())
-	const calls = 10_000
+	const calls = 60_000
 	slowest := time.Duration(0)
 	for range calls {
 		began := time.Now()
@@ -337,10 +335,9 @@ func TestLog_Slow(t *testing.T) {
 		done <- all.String()
 	}()
 	until(t, "written again", func() bool { return strings.Contains(logs.String(), "written again") })
-	p, _ := l.Begin(nil)
 	end := call()
 	end.Caller = "last"
-	p.End(end)
+	l.End(end, nil)
 	place(t, copied, <-done)
 	reader.Close()
 	if r, err := audit.Verify(copied); err != nil || r.Lost != uint64(lost) || r.Lines+int(lost) != calls+1 {
@@ -377,7 +374,7 @@ func TestLog_FullDisk(t *testing.T) {
 				c.OnFailure = audit.FailureRefuse
 			}
 			l := open(t, c, logs)
-			p, err := l.Begin(nil)
+			err := l.Begin()
 			if refuse {
 				if err == nil || !strings.Contains(err.Error(), "no space left") {
 					t.Errorf("got %v, want the first call refused", err)
@@ -387,7 +384,7 @@ func TestLog_FullDisk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.End(call())
+			l.End(call(), nil)
 			until(t, "a warning", func() bool { return strings.Contains(logs.String(), "no space left") })
 			if err := shut(l); !errors.Is(err, audit.ErrLost) || !strings.Contains(err.Error(), "1 of /dev/full") {
 				t.Errorf("got %v, want the lost line named", err)
@@ -431,6 +428,37 @@ func TestLog_Rotation(t *testing.T) {
 	}
 	if _, err := audit.Verify(path); err == nil || !strings.Contains(err.Error(), "lines before it are missing") {
 		t.Errorf("without the older file: got %v", err)
+	}
+}
+
+// A file that is too large gets another name, between two lines, and each file is verified.
+func TestLog_RotationBySize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	var content strings.Builder
+	prev, n := strings.Repeat("0", 64), 0
+	for pad := 200 << 10; pad > 1; pad = min(pad, 64<<20-content.Len()-300) { // up to a few bytes less than 64 MiB
+		n++
+		line := fmt.Sprintf(`{"time":"%s","seq":%d,"prev":"%s","caller":"%s"}`, time.Now().UTC().Format(time.RFC3339), n, prev,
+			strings.Repeat("x", pad))
+		prev = digest(line)
+		content.WriteString(line + "\n")
+	}
+	place(t, path, content.String())
+	l := open(t, config(path), &logbook{})
+	l.End(call(), nil)
+	until(t, "a file that is too large", func() bool { info, err := os.Stat(path); return err == nil && info.Size() > 64<<20 })
+	record(t, l, 2, "{}")
+	if err := shut(l); err != nil {
+		t.Fatal(err)
+	}
+	older := path + ".000000000001"
+	if got := len(linesOf(t, older)); got != n+1 {
+		t.Errorf("got %d lines in the older file, want %d", got, n+1)
+	}
+	for _, from := range []string{path, older} {
+		if r, err := audit.Verify(from); err != nil || r.Files != 2 || r.Lines != n+3 || r.Lost != 0 {
+			t.Errorf("from %s: got %+v, %v, want %d lines in two files", from, r, err, n+3)
+		}
 	}
 }
 

@@ -5,9 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // Line is a line of the log. Its members are written in this order.
@@ -57,61 +60,84 @@ const (
 	OutcomeUnknown   = "unknown" // the call may have done its work
 )
 
+// Bytes of lines.
 const (
-	timeFormat = "2006-01-02T15:04:05.000000Z"
-	maxText    = 1 << 10   // bytes of a text in a line, before it is escaped
-	maxLine    = 256 << 10 // bytes of a line that Verify reads
+	maxText      = 1 << 10   // of a text, before it is escaped
+	maxArguments = 8 << 10   // of redacted arguments
+	maxRedacted  = 64 << 10  // of the arguments that are redacted for this
+	maxLine      = 256 << 10 // that Verify reads
 )
 
 // noLine is the prev of the first line.
 var noLine = strings.Repeat("0", 2*sha256.Size)
 
-// hashOf returns the SHA-256 of a line without its end.
-func hashOf(line []byte) string {
-	sum := sha256.Sum256(line)
+// hashOf returns the SHA-256 of a line without its end, or of arguments.
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
 
-// encode returns the line in ASCII with its end, so that no character in a name can hide or forge anything when people
-// read the file.
-func (l *Line) encode() []byte {
+// link is what a line has of the line before.
+type link struct {
+	seq  uint64
+	hash string
+}
+
+// append adds the next line to lines, and becomes its link. rest is the line without its place.
+func (l *link) append(lines, rest []byte) []byte {
+	start := len(lines)
+	l.seq++
+	lines = append(lines, lineStart...)
+	lines = time.Now().UTC().AppendFormat(lines, "2006-01-02T15:04:05.000000Z")
+	lines = fmt.Appendf(lines, `","seq":%d,"prev":"%s",`, l.seq, l.hash)
+	lines = append(lines, rest[1:]...)
+	l.hash = hashOf(lines[start : len(lines)-1])
+	return lines
+}
+
+// lineStart is how each line starts.
+const lineStart = `{"time":"`
+
+// encode returns a line without its place, in ASCII, so that no character in a name can hide or forge anything when
+// people read the file. It has its end.
+func encode(r Record, arguments []byte) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(l) // never fails: texts, numbers, and arguments that are valid JSON
-	return escaped(b.Bytes())
-}
-
-// escaped returns JSON with all characters but printable ASCII escaped. These occur in texts only.
-func escaped(line []byte) []byte {
-	plain := func(c byte) bool { return c < 0x7f }
-	end := 0
-	for end < len(line) && plain(line[end]) {
-		end++
-	}
-	if end == len(line) {
+	_ = enc.Encode(struct { // never fails: texts, numbers, and arguments that are valid JSON
+		Record
+		Arguments json.RawMessage `json:"arguments,omitempty"`
+	}{r, arguments})
+	line := b.Bytes()
+	if !slices.ContainsFunc(line, func(c byte) bool { return c >= 0x7f }) {
 		return line
 	}
-	out := append(make([]byte, 0, 2*len(line)), line[:end]...)
-	for rest := line[end:]; len(rest) > 0; {
-		r, size := utf8.DecodeRune(rest)
-		switch {
-		case plain(rest[0]):
-			out = append(out, rest[0])
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = unicodeEscape(unicodeEscape(out, high), low)
-		default:
-			out = unicodeEscape(out, r)
+	var out []byte
+	for _, r := range string(line) { // other characters than ASCII occur in texts only
+		if high, low := utf16.EncodeRune(r); r > 0xffff {
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		} else if r >= 0x7f {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = append(out, byte(r))
 		}
-		rest = rest[size:]
 	}
 	return out
 }
 
-func unicodeEscape(to []byte, r rune) []byte {
-	const digits = "0123456789abcdef"
-	return append(to, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+// cut returns the record with texts of bounded length, which others choose.
+func (r Record) cut() Record {
+	for _, text := range []*string{&r.Caller, &r.Profile, &r.Surface, &r.Server, &r.Method, &r.Tool, &r.Rule, &r.Reason} {
+		*text = cut(*text, maxText)
+	}
+	return r
+}
+
+func cut(text string, most int) string {
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // shortened returns the beginning of redacted arguments: JSON if it is whole, else a text.
@@ -119,9 +145,18 @@ func shortened(arguments string) []byte {
 	if len(arguments) <= maxArguments && json.Valid([]byte(arguments)) {
 		return []byte(arguments)
 	}
-	if len(arguments) > maxArguments {
-		arguments = strings.ToValidUTF8(arguments[:maxArguments], "") + "…"
-	}
-	text, _ := json.Marshal(arguments) // never fails for a text
+	text, _ := json.Marshal(cut(arguments, maxArguments)) // never fails for a text
 	return text
+}
+
+var errNoLog = errors.New("it is not an audit log")
+
+// parse reads a line.
+func parse(line []byte) (l Line, err error) {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil || dec.More() || l.Seq == 0 || len(l.Prev) != len(noLine) {
+		return l, errNoLog
+	}
+	return l, nil
 }

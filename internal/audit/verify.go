@@ -36,34 +36,40 @@ func (e *BrokenError) Error() string { return fmt.Sprintf("%s: line %d %s", e.Fi
 // not count.
 func Verify(path string) (*Report, error) {
 	base, from := path, numberOf(path)
-	v := &verification{report: &Report{}, anyway: from > 1}
 	if from > 0 {
 		base = strings.TrimSuffix(path, olderName("", from))
 	}
 	current, err := os.Open(base) // before the others are listed, so that a rotation hides no file
-	switch {
-	case err == nil:
-		defer current.Close()
-	case from == 0 || !errors.Is(err, os.ErrNotExist):
+	if err != nil && (from == 0 || !errors.Is(err, os.ErrNotExist)) {
 		return nil, err
 	}
+	defer current.Close() // of nil, it does nothing
 	older, err := rotated(base)
 	if err != nil {
 		return nil, err
 	}
+	v := &verification{report: &Report{}, anyway: from > 1}
+	now, _ := current.Stat()
 	for _, name := range older {
 		if numberOf(name) < from {
 			continue
 		}
-		if err := v.older(name, current); err != nil {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		if info, _ := f.Stat(); !os.SameFile(info, now) { // else it was renamed in the meantime
+			err = v.file(name, f)
+		}
+		if f.Close(); err != nil {
 			return nil, err
 		}
 	}
-	if current != nil {
-		v.live = base
-		err = v.file(base, current)
+	if current == nil {
+		return v.report, nil
 	}
-	return v.report, err
+	v.live = base
+	return v.report, v.file(base, current)
 }
 
 // verification is the progress of Verify.
@@ -71,23 +77,6 @@ type verification struct {
 	report *Report
 	anyway bool   // the first line need not be that of the log
 	live   string // the file that a router may be writing; empty = not yet
-}
-
-// older checks an older file, unless it is the current one, which was renamed in the meantime.
-func (v *verification) older(name string, current *os.File) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if current != nil {
-		a, e1 := f.Stat()
-		b, e2 := current.Stat()
-		if e1 == nil && e2 == nil && os.SameFile(a, b) {
-			return nil
-		}
-	}
-	return v.file(name, f)
 }
 
 // file checks the lines of one file.
@@ -98,9 +87,7 @@ func (v *verification) file(name string, f io.Reader) error {
 		line, err := in.ReadSlice('\n')
 		what := ""
 		switch {
-		case errors.Is(err, io.EOF) && len(line) == 0:
-			return nil
-		case errors.Is(err, io.EOF) && v.inUse():
+		case errors.Is(err, io.EOF) && (len(line) == 0 || v.inUse()):
 			return nil
 		case errors.Is(err, io.EOF):
 			what = "is cut off"
@@ -119,15 +106,9 @@ func (v *verification) file(name string, f io.Reader) error {
 
 // inUse reports whether a router is writing the file.
 func (v *verification) inUse() bool {
-	if v.live == "" {
-		return false
-	}
 	lock, err := os.Open(v.live + ".lock")
-	if err != nil {
-		return false
-	}
-	defer lock.Close()
-	return errors.Is(atomicfile.TryLock(lock), atomicfile.ErrLocked)
+	defer lock.Close() // of nil, it does nothing
+	return v.live != "" && err == nil && errors.Is(atomicfile.TryLock(lock), atomicfile.ErrLocked)
 }
 
 // line checks the next line, which is line n of its file, and returns what is wrong with it.
@@ -151,10 +132,8 @@ func (v *verification) line(raw []byte, n int) string {
 	}
 	if r.Lines == 0 {
 		r.First = line
-		if !v.anyway {
-			r.Lost = line.Seq - 1
-		}
-	} else {
+	}
+	if r.Lines > 0 || !v.anyway {
 		r.Lost += line.Seq - r.Last.Seq - 1
 	}
 	r.Lines++

@@ -70,6 +70,8 @@ const (
 	RulePins   = "pins"   // the definition of the tool waits for approval
 	RuleFlow   = "flow"   // private data would go to another server
 	RuleWrite  = "write"  // the tool may change something
+
+	RuleRateLimit = "rate_limit" // too many calls of the caller; decided before Decide, for the audit log
 )
 
 // Decision is the decision on a call.

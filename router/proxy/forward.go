@@ -98,26 +98,45 @@ func unknown(ctx context.Context, s *Surface, x *edge.Exchange, what, name strin
 	x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Unknown " + what + ": " + name})
 }
 
-// refused records a request that is not forwarded. name is what it names, as the client knows it.
+// refuse answers a request with an error, and records it. name is what it names, as the client knows it; empty for
+// none.
+func refuse(ctx context.Context, s *Surface, x *edge.Exchange, name string, err *jsonrpc.Error) {
+	refused(ctx, s, x, name, err)
+	x.Fail(err)
+}
+
+// refused records a request that is not forwarded, if it names a server or something of one.
 func refused(ctx context.Context, s *Surface, x *edge.Exchange, name string, err error) {
-	r := &downstream.Request{Server: s.only, Method: x.Message.Method, Params: x.Message.Params, Visible: x.Visible,
-		Caller: x.Caller.ID, Provenance: provenance(s, x)}
-	if server, own, full := catalog.SplitFull(name); full && s.only == "" {
-		r.Server, name = server, own
+	server, own, full := s.only, name, false
+	if server == "" {
+		if server, own, full = catalog.SplitFull(name); !full {
+			server, own = "", name
+		}
 	}
+	if server+own != "" {
+		record(ctx, s, x, server, own, err)
+	}
+}
+
+// record records a request that is not forwarded. own is the server's own name of what it names.
+func record(ctx context.Context, s *Surface, x *edge.Exchange, server, own string, err error) {
+	r := &downstream.Request{Server: server, Method: x.Message.Method, Params: x.Message.Params, Visible: x.Visible,
+		Caller: x.Caller.ID, Provenance: provenance(s, x), Hooks: downstream.Hooks{Header: x.Header}}
 	if r.Method == "tools/call" {
-		r.Tool = name
+		r.Tool = own
 	}
 	s.p.servers.Refused(ctx, r, err)
 }
 
 // text reads a string from an object, the params or what is at path in them. If ok is false, the client has received an
 // error.
-func text(x *edge.Exchange, object []byte, path, name string) (value string, span jsonrpc.Span, ok bool) {
+func text(
+	ctx context.Context, s *Surface, x *edge.Exchange, object []byte, path, name string,
+) (value string, span jsonrpc.Span, ok bool) {
 	span, ambiguous := jsonrpc.Find(object, name)
 	raw := span.Of(object)
 	if ambiguous || len(raw) == 0 || raw[0] != '"' {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+		refuse(ctx, s, x, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 			Message: "Invalid params: " + path + name + " must be a string and appear once"})
 		return "", span, false
 	}
@@ -131,7 +150,7 @@ func with(params []byte, span jsonrpc.Span, value string) []byte {
 
 func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	name, span, ok := text(x, params, "", "name")
+	name, span, ok := text(ctx, s, x, params, "", "name")
 	if !ok {
 		return
 	}
@@ -148,8 +167,9 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 		s.p.opts.Fail(x, err)
 	case server == "":
 		unknown(ctx, s, x, "tool", name)
-	case s.mismatched(x, server, tool):
+	case s.mismatched(ctx, x, server, tool):
 	case s.limited(x, catalog.FullName(server, tool)):
+		record(ctx, s, x, server, tool, downstream.ErrRateLimited)
 	case tool == name:
 		s.forward(ctx, x, server, tool, params)
 	default:
@@ -159,12 +179,13 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 
 // mismatched compares the headers of a modern client's call with its arguments. If it returns true, the client has
 // received an error.
-func (s *Surface) mismatched(x *edge.Exchange, server, tool string) bool {
+func (s *Surface) mismatched(ctx context.Context, x *edge.Exchange, server, tool string) bool {
 	if !x.Version.AtLeast(protocol.V20260728) || x.Header == nil {
 		return false
 	}
 	err := s.p.servers.Sessions().CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
 	if err != nil {
+		record(ctx, s, x, server, tool, err)
 		x.Fail(err)
 	}
 	return err != nil
@@ -177,7 +198,7 @@ func (s *Surface) limited(x *edge.Exchange, tool string) bool {
 
 func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	name, span, ok := text(x, params, "", "name")
+	name, span, ok := text(ctx, s, x, params, "", "name")
 	if !ok {
 		return
 	}
@@ -208,7 +229,7 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 	if jsonrpc.Text(jsonrpc.Get(ref, "type")) == "ref/resource" {
 		key = "uri"
 	}
-	name, at, ok := text(x, ref, "ref.", key)
+	name, at, ok := text(ctx, s, x, ref, "ref.", key)
 	if !ok {
 		return
 	}
@@ -229,12 +250,12 @@ func (s *Surface) complete(ctx context.Context, x *edge.Exchange) {
 // resource serves the requests that name a resource.
 func (s *Surface) resource(ctx context.Context, x *edge.Exchange) {
 	params := x.Message.Params
-	uri, span, ok := text(x, params, "", "uri")
+	uri, span, ok := text(ctx, s, x, params, "", "uri")
 	if !ok {
 		return
 	}
 	if x.Session == "" && x.Message.Method != "resources/read" {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: x.Message.Method +
+		refuse(ctx, s, x, uri, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: x.Message.Method +
 			" needs a session: send initialize first, then its Mcp-Session-Id with every request"})
 		return
 	}

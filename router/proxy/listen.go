@@ -164,17 +164,22 @@ func (s listening) subscribe(ctx context.Context, x *edge.Exchange, listener str
 		if server == "" {
 			server, own, ok = s.names().splitURI(uri)
 		}
-		if !ok || !slices.Contains(servers, server) {
+		if !ok {
+			continue
+		}
+		r := &downstream.Request{
+			Server: server, Method: "resources/subscribe",
+			Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(own))), Visible: x.Visible,
+			Client: listener, Caller: x.Caller.ID, Proxied: true, Provenance: provenance(s.Surface, x),
+			Hooks: downstream.Hooks{Hold: x.Hold},
+		}
+		if !slices.Contains(servers, server) {
+			s.p.servers.Refused(ctx, r, &downstream.UnknownError{What: "server", Name: server})
 			continue
 		}
 		g.Go(func() error {
 			defer safe.Recover(s.p.log, "subscribing", nil)
-			reply, err := s.p.servers.Call(ctx, &downstream.Request{
-				Server: server, Method: "resources/subscribe",
-				Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(own))), Visible: x.Visible,
-				Client: listener, Caller: x.Caller.ID, Proxied: true, Provenance: provenance(s.Surface, x),
-				Hooks: downstream.Hooks{Hold: x.Hold},
-			})
+			reply, err := s.p.servers.Call(ctx, r)
 			if accepted[i] = err == nil && reply.Err == nil; !accepted[i] {
 				s.p.log.Warn("cannot subscribe to a resource", "server", server, "uri", own, "error", err,
 					"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))

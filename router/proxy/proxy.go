@@ -151,20 +151,16 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 	case protocol.MethodListen:
 		listening{s}.serve(ctx, x)
 	default:
-		if protocol.Imitates(method) { // a lenient server could take it for that method
-			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method})
-			return
-		}
-		if strings.HasPrefix(method, "tasks/") && !s.ownTasks(x) {
-			x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method +
-				"; tasks need a server with session: per_client, its own path, and a caller without lists of tools"})
-			return
-		}
-		if s.only != "" {
+		refusal := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method}
+		switch {
+		case protocol.Imitates(method): // a lenient server could take it for that method
+		case strings.HasPrefix(method, "tasks/") && !s.ownTasks(x):
+			refusal.Message += "; tasks need a server with session: per_client, its own path, and a caller without lists of tools"
+		case s.only != "":
 			s.forward(ctx, x, s.only, "", x.Message.Params)
 			return
 		}
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method})
+		refuse(ctx, s, x, "", refusal)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 
@@ -193,6 +194,129 @@ func TestAudit_Steps(t *testing.T) {
 	}
 }
 
+// A request that is refused before it reaches its server has a line if it names the server or something of it.
+func TestAudit_Refusals(t *testing.T) {
+	definition := func(text string) peerTool { return textTool("pinned", `"description":"`+text+`",`+readHint, "x") }
+	change, path := audited(t, func(o *app.Options) {
+		o.Config.Auth.APIKeys = append(keys("alice"), auth.KeyConfig{Name: "bob", SHA256: keys("bob")[0].SHA256,
+			Servers: []string{"peer"}, Tools: auth.Filter{Allow: []string{"peer__echo"}}})
+		o.Config.RateLimit.Requests, o.Config.RateLimit.Tools = 1, []string{"peer__text"}
+		o.Config.Tools.Pin = pins.Enforce
+		o.Config.Servers = append(o.Config.Servers, server("other", newPeer(echoTool("echo")).serve(t).URL))
+	})
+	tools := []peerTool{echoTool("echo"), textTool("text", readHint, "x")}
+	r, p := withPeer(t, nil, change, append(tools, definition("old"))...)
+	r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, bearer("alice"))
+	p.setTools(append(tools, definition("new"))...)
+	r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, bearer("alice"))
+	const router, proxy, one = "/mcp", "/proxy/mcp", "/servers/peer/mcp"
+	profiles := map[string]string{router: "router", proxy: "proxy", one: "server:peer", "/servers/other/mcp": "server:other"}
+	run := func(arguments string) string { return `{"name":"run","arguments":` + arguments + `}` }
+	const limited = "tools/call text client deny rate_limit denied overloaded"
+	var want []string
+	for _, row := range []struct{ key, path, method, params, line string }{
+		{"alice", one, "Tools/Call", `{"name":"echo"}`, "peer Tools/Call echo client deny denied -32601"},
+		{"alice", one, "tasks/get", `{"taskId":"x"}`, "peer tasks/get client deny denied -32601"},
+		{"alice", one, "tools/call", `{}`, "peer tools/call client deny denied -32602"},
+		{"alice", one, "resources/subscribe", `{"uri":"x:1"}`, "peer resources/subscribe x:1 client deny denied -32600"},
+		{"alice", one, "vendor/thing", `{}`, "peer vendor/thing client allow error protocol"}, // it reached the server
+		{"bob", one, "vendor/thing", `{}`, "peer vendor/thing client deny access denied unknown_tool"},
+		{"bob", one, "resources/read", `{"uri":"x:1"}`, "peer resources/read x:1 client deny access denied unknown_tool"},
+		{"bob", one, "prompts/get", `{"name":"p"}`, "peer prompts/get p client deny access denied unknown_tool"},
+		{"bob", one, "completion/complete", `{"ref":{"type":"ref/prompt","name":"p"}}`, "peer completion/complete client deny access denied unknown_tool"},
+		{"bob", one, "tools/call", `{"name":"text"}`, "peer tools/call text client deny access denied unknown_tool"},
+		{"bob", proxy, "resources/read", `{"uri":"other__x:1"}`, "other resources/read other__x:1 client deny access denied unknown_tool"},
+		{"bob", proxy, "prompts/get", `{"name":"other__p"}`, "other prompts/get other__p client deny access denied unknown_tool"},
+		{"bob", proxy, "completion/complete", `{"ref":{"type":"ref/prompt","name":"other__p"}}`, "other completion/complete client deny access denied unknown_tool"},
+		{"bob", "/servers/other/mcp", "vendor/thing", `{}`, "other vendor/thing client deny access denied unknown_tool"},
+		{"alice", proxy, "tools/call", `{"name":"peer__pinned"}`, "peer tools/call pinned client deny pins denied quarantined"},
+		{"alice", router, "tools/call", run(`{"tool":"peer__pinned"}`), "peer tools/call pinned client deny pins denied quarantined"},
+		{"alice", router, "tools/call", `{"name":"peer__pinned"}`, "peer tools/call pinned client deny pins denied quarantined"},
+		{"alice", router, "tools/call", run(`{"tool":"peer__echo","parameters":5}`), "peer tools/call echo client allow error invalid_arguments"},
+		{"alice", router, "tools/call", run(`{"tool":"peer__echo","x":5}`), "peer tools/call echo client allow error invalid_arguments"},
+		{"alice", proxy, "tools/call", `{"name":"peer__text"}`, "peer tools/call text client allow ok"},
+		{"alice", proxy, "tools/call", `{"name":"peer__text"}`, "peer " + limited},
+		{"alice", one, "tools/call", `{"name":"text"}`, "peer " + limited},
+		{"alice", router, "tools/call", run(`{"tool":"text"}`), "peer " + limited},
+		{"alice", router, "tools/call", `{"name":"peer__text"}`, "peer " + limited},
+		// What names no server, and what asks for nothing of it.
+		{"alice", proxy, "vendor/thing", `{}`, ""},
+		{"alice", proxy, "tools/call", `{}`, ""},
+		{"alice", proxy, "resources/read", `{}`, ""},
+		{"alice", router, "tools/call", `{}`, ""},
+		{"alice", router, "tools/call", run(`{}`), ""},
+		{"alice", router, "tools/call", run(`{"tool":"peer__echo","dry_run":true}`), ""},
+		{"bob", one, "tools/list", `{}`, ""},
+		{"bob", one, "ping", `{}`, ""},
+		{"eve", one, "tools/call", `{"name":"echo"}`, ""},
+	} {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, row.method, row.params)
+		r.raw("POST", row.path, body, bearer(row.key))
+		if row.line != "" {
+			want = append(want, strings.Join([]string{row.key, profiles[row.path], row.path, row.line}, " "))
+		}
+	}
+	wantRecorded(t, r, path, want...)
+}
+
+// A line has the trace of its call: that of the client, or that of the router. Nothing is added to what is forwarded.
+func TestAudit_Trace(t *testing.T) {
+	const meta = `"_meta":{"traceparent":"` + parent + `"}`
+	for name, row := range map[string]struct {
+		tracing       bool
+		address, head string // of the client; empty = on this machine, without a header
+		meta          string // of the params
+		want          string // empty = another one, of the router
+	}{
+		"in _meta":                    {meta: meta, want: parentTrace},
+		"in a header":                 {head: parent, want: parentTrace},
+		"of a stranger":               {address: "203.0.113.9", meta: meta, want: parentTrace},
+		"in a header of a stranger":   {address: "203.0.113.9", head: parent, want: parentTrace},
+		"with tracing":                {tracing: true},
+		"in _meta, with tracing":      {tracing: true, meta: meta, want: parentTrace},
+		"of a stranger, with tracing": {tracing: true, address: "203.0.113.9", meta: meta},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if row.tracing {
+				collect(t)
+			}
+			change, path := audited(t, func(o *app.Options) { o.Config.TrustedProxies = []string{"127.0.0.1"} })
+			r, p := withPeer(t, nil, change, echoTool("echo"))
+			header := map[string]string{}
+			if row.head != "" {
+				header["Traceparent"] = row.head
+			}
+			if row.address != "" {
+				header["X-Forwarded-For"] = row.address
+			}
+			for _, call := range [][2]string{{"/mcp", `"name":"run","arguments":{"tool":"echo"}`}, {"/proxy/mcp", `"name":"peer__echo"`},
+				{"/servers/peer/mcp", `"name":"echo"`}, {"/proxy/mcp", `"name":"peer__nope"`}, {"/mcp", `"name":"run","arguments":{"tool":"peer__nope"}`}} {
+				params := call[1]
+				if row.meta != "" {
+					params += "," + row.meta
+				}
+				r.raw("POST", call[0], `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`}}`, header)
+			}
+			r.stop(deadline)
+			for _, sent := range p.calls() {
+				if got := strings.Contains(sent, "traceparent"); got != (row.meta != "") {
+					t.Errorf("the server got %s, want what the client sent", sent)
+				}
+			}
+			content, err := os.ReadFile(path)
+			if err != nil || strings.Count(string(content), "\n") != 5 {
+				t.Fatalf("got %s, %v, want five lines", content, err)
+			}
+			for text := range strings.Lines(string(content)) {
+				var l audit.Line
+				if err := json.Unmarshal([]byte(text), &l); err != nil || len(l.TraceID) != 32 || (l.TraceID == parentTrace) != (row.want != "") {
+					t.Errorf("got %s, %v, want the trace %s", text, err, row.want)
+				}
+			}
+		})
+	}
+}
+
 // A call that cannot be recorded is not made.
 func TestAudit_Refuse(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
@@ -207,9 +331,13 @@ func TestAudit_Refuse(t *testing.T) {
 				r.ends = audit.ErrLost
 			}
 			reply := r.dial("", nil).call("peer__echo", "{}", "")
-			if got := string(reply.Error); refused != strings.Contains(got, `"reason":"unavailable"`) ||
-				refused != strings.Contains(got, "no space left on device") || refused != (len(p.calls()) == 0) {
-				t.Errorf("got %s and %d calls, want the call refused: %t", got, len(p.calls()), refused)
+			want := ""
+			if refused {
+				want = `{"code":-32000,"message":"the call was not made, because the audit log cannot record it: no space left on device; ` +
+					`make the log writable, or set audit.on_failure: continue","data":{"server":"","reason":"unavailable","retryable":true}}`
+			}
+			if got := string(reply.Error); got != want || refused != (len(p.calls()) == 0) {
+				t.Errorf("got %s and %d calls, want the error %s", got, len(p.calls()), want)
 			}
 			for end := time.Now().Add(deadline); r.logs.line("the audit log cannot be written") == nil; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(end) {

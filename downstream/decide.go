@@ -22,8 +22,10 @@ func (c *callChain) permit(ctx context.Context, r *Request) error {
 		return err
 	case d.Action == trust.Allow || d.Action == trust.Ask && r.Consent != "":
 		return nil
-	case d.Action == trust.Deny || r.Confirm == nil:
+	case d.Action == trust.Deny:
 		return &ForbiddenError{Decision: d}
+	case r.Confirm == nil:
+		return Unasked(d, "nobody can be asked about "+r.Method+" here")
 	}
 	if err := r.Confirm(ctx, d); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -29,6 +30,12 @@ func (e *UnknownError) Error() string {
 type ForbiddenError struct {
 	trust.Decision
 	Declined bool // the user was asked and refused
+}
+
+// Unasked returns the error of a call that needs approval although nobody could be asked. why tells why not.
+func Unasked(d trust.Decision, why string) *ForbiddenError {
+	d.Reason = strings.TrimSuffix(d.Reason, ".") + "; it needs approval, and " + why
+	return &ForbiddenError{Decision: d}
 }
 
 // Error implements error.

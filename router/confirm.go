@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -17,7 +16,7 @@ func Confirm(x *edge.Exchange, server, tool string, params []byte) downstream.Co
 	return func(ctx context.Context, d trust.Decision) error {
 		elicit := elicitor(x)
 		if elicit == nil {
-			return unasked(d, "this client cannot be asked")
+			return downstream.Unasked(d, "this client cannot be asked")
 		}
 		refused, err := askApproval(ctx, elicit, requestMessage(x, server, tool, params, d.Reason))
 		switch {
@@ -29,13 +28,8 @@ func Confirm(x *edge.Exchange, server, tool string, params []byte) downstream.Co
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		return unasked(d, "the user could not be asked: "+err.Error())
+		return downstream.Unasked(d, "the user could not be asked: "+err.Error())
 	}
-}
-
-func unasked(d trust.Decision, why string) error {
-	d.Reason = strings.TrimSuffix(d.Reason, ".") + "; it needs approval, and " + why
-	return &downstream.ForbiddenError{Decision: d}
 }
 
 // requestMessage describes a request to approve. Like decider.message, it gives each part a line of its

@@ -165,15 +165,28 @@ func TestPolicyAsks(t *testing.T) {
 		{"dismissed", elicitation, "cancel", `{"code":-32600,"message":"the user dismissed the request","data":{"reason":"declined"}}`},
 		{"cannot be asked", "{}", "", `{"code":-32600,"message":"Pay only with a yes; it needs approval, and this client cannot be asked","data":{"reason":"forbidden"}}`},
 	} {
-		for _, path := range []string{"/mcp", "/proxy/mcp", "/servers/peer/mcp"} {
+		for _, path := range []string{"/mcp", "/proxy/mcp", "/servers/peer/mcp", "/sse", "stdio"} {
 			for era, dial := range map[string]func(r *running) *client{
-				"2025-06-18": func(r *running) *client { return r.dialAt(path, row.caps, nil) },
+				"2025-06-18": func(r *running) *client {
+					switch path {
+					case "/sse":
+						return r.dialSSE(row.caps, nil)
+					case "stdio":
+						c, _ := r.dialStdio(row.caps)
+						return c
+					}
+					return r.dialAt(path, row.caps, nil)
+				},
 				"2026-07-28": func(r *running) *client { return r.dialModern(path, row.caps) },
 			} {
+				if era == "2026-07-28" && !strings.HasSuffix(path, "/mcp") {
+					continue
+				}
 				t.Run(row.name+path+era, func(t *testing.T) {
 					t.Parallel()
 					r, p := withPeer(t, scripted(t, "ok"), func(o *app.Options) {
 						o.Config.Policy = []trust.Rule{
+							{When: `tool == "pay" and arguments.amount == 0`, Then: trust.Deny, Reason: "Nothing to pay."},
 							{When: `tool == "pay" and arguments.amount < 10 and profile in ["router", "proxy", "server:peer"]`, Then: trust.Allow},
 							{When: `tool == "pay"`, Then: trust.Ask, Reason: "Pay only with a yes."},
 						}
@@ -190,6 +203,10 @@ func TestPolicyAsks(t *testing.T) {
 					}
 					if got := c.call(name, `{"amount":1}`, ""); got.Error != nil || len(asked) != 0 {
 						t.Errorf("allowed: got error %s and %d questions, want none", got.Error, len(asked))
+					}
+					const denied = `{"code":-32600,"message":"Nothing to pay.","data":{"reason":"forbidden"}}`
+					if got := c.call(name, `{"amount":0}`, ""); string(got.Error) != denied || len(asked) != 0 {
+						t.Errorf("denied: got error %s and %d questions, want %s", got.Error, len(asked), denied)
 					}
 					got := c.call(name, `{"amount":10,"to":"a\u202eb"}`, "")
 					if string(got.Error) != row.want || len(p.calls()) != 1+strings.Count(row.action, "accept") {

@@ -30,7 +30,7 @@ import (
 // set.
 type checker struct {
 	env      func(string) (string, bool)
-	programs bool     // warn about commands that do not exist
+	programs bool     // look at this machine: warn about commands that do not exist, and check the audit log
 	used     *Config  // the configuration to replace; nil = none
 	others   []string // names of servers that no file configures
 
@@ -201,6 +201,11 @@ func (c settingsCheck) settings(s *Settings) {
 	c.oneOf("audit.on_failure", s.Audit.OnFailure, audit.FailureContinue, audit.FailureRefuse)
 	if s.Audit.Path == "" && (c.given("audit.path") || c.given("audit.arguments") || c.given("audit.on_failure")) {
 		c.fail("audit.path", "is missing; want a file or stdout")
+	}
+	if c.programs && s.Audit.Path != "" {
+		if err := audit.Check(s.Audit.Path); err != nil {
+			c.fail("audit.path", "%v", err)
+		}
 	}
 	c.oneOf("log.level", s.Log.Level, "trace", "debug", "info", "warn", "error")
 	c.oneOf("log.format", s.Log.Format, "text", "json")

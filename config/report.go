@@ -19,8 +19,8 @@ type Report struct {
 	Config Config
 }
 
-// Check loads the configuration as Load does, and also fails if `nexus serve` would. It warns about commands that do
-// not exist on this machine.
+// Check loads the configuration as Load does, and also fails if `nexus serve` would, for example because the audit log
+// cannot be opened. It warns about commands that do not exist on this machine.
 func Check(paths []string, opts Options) (Report, error) {
 	opts.programs = true
 	cfg, err := Load(paths, opts)

@@ -175,7 +175,8 @@ func (s *queryState) runRound(ctx context.Context, r *round) error {
 func (r *round) wantsMore(ctx context.Context, s *queryState) bool {
 	wanted, failed := r.plan.Continues(ctx, s.record.Outcomes)
 	if failed != nil && ctx.Err() == nil {
-		s.warn("the condition for another round cannot be computed and counts as true: %s", failed.Message)
+		s.warn("the condition for another round cannot be computed and counts as true: %s",
+			s.router.opts.Models.Observed.Mask.Text(failed.Message))
 	}
 	last := r.number >= s.maxRounds
 	if wanted && last && r.plan.MoreIf != "" { // the planner reports the others

@@ -143,6 +143,7 @@ func TestFailedCalls(t *testing.T) {
 		{"timed out", write(1, reason.Timeout, "Tool execution timed out after 30s", content), "called with " + content + "; it may have taken effect\nTool execution timed out after 30s"},
 		{"secret", write(1, reason.ToolError, "no", `{"password":"hunter22"}`), "called with {\"password\":\"[redacted]\"}\nno"},
 		{"no arguments", failed("s1", "fs", "list", reason.Unavailable, "the server is down"), "not called\nthe server is down"},
+		{"a value without a tool", plan.Outcome{Step: plan.Step{ID: "c", Pick: "1 % 0", Arguments: json.RawMessage(`{}`)}, Err: &plan.Error{Reason: reason.InvalidArguments, Message: "pick: integer divide by zero"}}, "pick: integer divide by zero"},
 		{"loop", rome, "called with {\"city\":\"$item\"}\nall 2 calls failed, the first one: no data\n#0 with {\"city\":\"Rome\"} failed: no data\n" +
 			"#1 with {\"city\":\"Bern\"} failed: no key\nskipped, because its condition was false: #2"},
 		{"part of a loop", partly, "called with {\"city\":\"$item\"}\nfailed for 1 of 2 elements (0); the first time: no data"},
@@ -152,6 +153,12 @@ func TestFailedCalls(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, row.want)
 			}
 		})
+	}
+	var model prompted
+	computed := plan.Outcome{Step: plan.Step{ID: "c", Pick: "1"}, Value: json.RawMessage(`1`)}
+	synth.New(synth.Options{Model: &model}).Compose(t.Context(), synth.Request{Outcomes: []plan.Outcome{computed}})
+	if !strings.Contains(model.user, `<data from="step c, computed">`) {
+		t.Errorf("got %s, want the source of what was computed", model.user)
 	}
 	long := write(0, reason.NeedsApproval, "no", `{"content":"`+strings.Repeat("word ", 1000)+`"}`)
 	if got := reads("?", long)[0]; len(got) > 700 || !strings.Contains(got, "word word") || !strings.Contains(got, "of 5014 bytes shown]") {

@@ -65,6 +65,7 @@ func (w writing) failure(o plan.Outcome) string {
 		arguments = o.Step.Arguments
 	}
 	switch sent := w.arguments(" with ", arguments); {
+	case o.Step.Computes():
 	case o.Attempts == 0:
 		lines = append(lines, "not called"+sent)
 	case o.MayHaveActed():

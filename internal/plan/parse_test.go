@@ -252,6 +252,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(tt.text)
 	}
 	f.Add(deep(70))
+	validator := plan.NewValidator()
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := plan.Parse(text)
 		if err != nil {
@@ -277,6 +278,11 @@ func FuzzParse(f *testing.F) {
 		}
 		if again, err := plan.ParseJSON(raw); len(raw) <= plan.MaxText && (err != nil || len(again.Steps) != len(p.Steps)) {
 			t.Errorf("got %v reading back %s", err, raw)
+		}
+		p.Flows()
+		first := plan.Check(&p, validator, catalog, nil)
+		if again := plan.Check(&p, validator, catalog, nil); len(again) != len(first) {
+			t.Errorf("got the problems %v and then %v, want a second check to change nothing", first, again)
 		}
 	})
 }

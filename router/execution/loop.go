@@ -128,7 +128,7 @@ func (l *loop) outcome(s *schedule) plan.Outcome {
 		o.Attempts += c.Attempts
 		switch {
 		case c.Err != nil:
-			c.Value = nil
+			c.Value, c.Err = nil, s.masked(c.Err)
 			failed++
 			first = cmp.Or(first, c.Err)
 			same = same && *c.Err == *first

@@ -160,6 +160,21 @@ func TestComputing(t *testing.T) {
 	}
 }
 
+// What an expression says when it fails has no credentials of the values that it reads.
+func TestComputing_Secrets(t *testing.T) {
+	p := planOf(t, `{"steps":[{"id":"l","tool":"x","arguments":{"v":"password=hunter2hunter2"}},{"id":"c","pick":"date(l.v)"},{"id":"d","each":"[1, 2]","pick":"item > 1 ? 1 : date(l.v)"},{"id":"e","tool":"x","when":"date(l.v)"}]}`)
+	for _, o := range serve(echo).run(t.Context(), p, runs{})[1:] {
+		for _, c := range append(o.Calls(), o) {
+			if c.Err != nil && (strings.Contains(c.Err.Message, "hunter2") || !strings.Contains(c.Err.Message, "[redacted]")) {
+				t.Errorf("%s: got the error %q, want it without the password", o.Step.ID, c.Err.Message)
+			}
+		}
+		if _, partly := o.PartialFailure(); o.OK() && !partly {
+			t.Errorf("%s: got no failure", o.Step.ID)
+		}
+	}
+}
+
 func TestLoopBounds(t *testing.T) {
 	items := func(n int) string { return "[" + strings.Repeat("0,", n-1) + "0]" }
 	for n, want := range map[int]bool{plan.MaxElements: true, plan.MaxElements + 1: false} {

@@ -341,12 +341,17 @@ func (s *schedule) enqueue(units ...unit) {
 func (s *schedule) record(i int, o plan.Outcome) {
 	o.Step = s.steps[i]
 	if o.Err != nil {
-		o.Value = nil
+		o.Value, o.Err = nil, s.masked(o.Err)
 	}
 	s.outcomes[i], s.settled[i] = o, true
 	if !o.Step.Computes() {
 		s.tracker.finish(i)
 	}
+}
+
+// masked returns an error without secrets: the text of a failed expression may repeat the values that it reads.
+func (s *schedule) masked(err *plan.Error) *plan.Error {
+	return &plan.Error{Reason: err.Reason, Message: s.opts.Mask.Text(err.Message)}
 }
 
 // failure returns the outcome of a step that fails without running.

@@ -73,6 +73,8 @@ var flows = []attack{
 	{name: "pick of another step", to: "evil", rounds: get + `,{"id":"z","tool":"web_search","arguments":{"query":"a"},"pick":"x.note"},` + step("check_data", `"arguments":{"data":"$z"}`)},
 	{name: "by way of a private server", to: "evil", rounds: get + `,{"id":"z","tool":"save_document","arguments":{"path":"a","text":"$x.note"}},` + step("check_data", `"when":"z.saved","arguments":{"data":"$x.note"}`)},
 	{name: "by way of a loop", to: "search", rounds: list + `,{"id":"z","tool":"hr.get_employee","each":"$x.employees","arguments":{"id":"$item.id"},"pick":"value.note"},` + step("web_search", `"each":"$z","arguments":{"query":"$item"}`)},
+	{name: "by way of a computed value", to: "evil", rounds: list + `,{"id":"z","pick":"x.employees[0].note"},` + step("check_data", `"arguments":{"data":"$z"}`)},
+	{name: "by way of computed values", to: "search", bits: true, rounds: list + `,{"id":"z","each":"$x.employees","pick":"item.salary > 10"},` + step("web_search", `"each":"$z","when":"item","arguments":{"query":"rich"}`)},
 	{name: "reference in a later round", to: "evil", rounds: get + "],[" + step("check_data", `"arguments":{"data":"$x.note"}`)},
 	{name: "later round", to: "evil", literal: true, rounds: get + "],[" + step("check_data", `"arguments":{"data":"{SECRET}"}`)},
 	{name: "later round, base64", to: "search", literal: true, rounds: get + "],[" + step("web_search", `"arguments":{"query":"{SECRET|base64}"}`)},

@@ -21,7 +21,8 @@ const (
 // Weights of ranking, tuned with the questions of docs/evaluation.md.
 const (
 	saturation    = 3.0  // k1 of BM25
-	synonymWeight = 0.5  // weight of a thesaurus word; words of the question have 1
+	synonymWeight = 0.5  // weight of a synonym; words of the question have 1
+	topicWeight   = 0.5  // weight of a word of tools for the question's words
 	verbWeight    = 0.5  // weight of verbs such as "find" and "create"
 	pathWeight    = 1.0  // weight of the words for a path
 	nameShare     = 0.7  // factor of the squared fraction of a tool's name found in the question
@@ -29,14 +30,22 @@ const (
 	answeredCost  = 0.25 // discount of a word covered by an earlier hit
 	serverShare   = 0.3  // weight of the other tools of a server
 	serverShrink  = 0.3  // exponent of the number of tools that divides serverShare
+
+	feedbackTools  = 5   // best tools of the first pass, whose
+	feedbackWords  = 20  // best words are added to the question
+	feedbackWeight = 0.2 // with this sum of weights, relative to the question's words
 )
 
 // Search returns the tools that fit the question, best first. Without a known word there are no hits.
 func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	limit := opts.limit()
 	r := ranking{postings: x.current(), question: parseQuestion(query)}
-	r.list()
+	r.list(opts.Literal)
 	r.fill(max(2*limit, poolSize), opts.Allow)
+	if !opts.Literal {
+		r.feedback()
+		r.fill(max(2*limit, poolSize), opts.Allow)
+	}
 	r.explain()
 	r.addNameShare()
 	r.addServerShare()
@@ -49,6 +58,8 @@ type ranking struct {
 	question
 	lists []postingList
 	asked map[stem]float64 // words of the question (1) and of the thesaurus (their weight)
+	total []float32        // score of each document in the first pass, by
+	added int              // the first lists
 	pool  []candidate
 }
 
@@ -70,7 +81,7 @@ type candidate struct {
 }
 
 // list collects the posting lists of the question.
-func (r *ranking) list() {
+func (r *ranking) list(literal bool) {
 	r.asked = map[stem]float64{}
 	for i, t := range r.question.terms {
 		ceiling := math.Inf(1)
@@ -80,13 +91,19 @@ func (r *ranking) list() {
 			r.lists = append(r.lists, postingList{found.docs, i, t.weight * ceiling, true})
 			r.asked[own] = 1
 		}
-		for _, s := range thesaurus()[t.stem] {
-			other := unique.Make(s)
-			if found := r.postings.terms[other]; found != nil {
-				gain := synonymWeight * t.weight * min(ceiling, r.idf(found))
-				r.lists = append(r.lists, postingList{found.docs, i, gain, false})
-				r.asked[other] = max(r.asked[other], synonymWeight)
+		relate := func(stems []string, weight float64) {
+			for _, s := range stems {
+				other := unique.Make(s)
+				if found := r.postings.terms[other]; found != nil {
+					gain := weight * t.weight * min(ceiling, r.idf(found))
+					r.lists = append(r.lists, postingList{found.docs, i, gain, false})
+					r.asked[other] = max(r.asked[other], weight)
+				}
 			}
+		}
+		relate(thesaurus().synonyms[t.stem], synonymWeight)
+		if !literal {
+			relate(thesaurus().topics[t.stem], topicWeight)
 		}
 	}
 }
@@ -102,14 +119,17 @@ func saturate(w float32) float64 { return float64(w) * (saturation + 1) / (satur
 
 // fill selects the n best tools in a first pass over all tools that share a word with the question.
 func (r *ranking) fill(n int, allow func(server, name string) bool) {
-	total := make([]float32, len(r.docs))
-	for _, l := range r.lists {
+	if r.total == nil {
+		r.total = make([]float32, len(r.docs))
+	}
+	for _, l := range r.lists[r.added:] {
 		for _, p := range l.docs {
-			total[p.doc] += float32(l.gain * saturate(p.weight))
+			r.total[p.doc] += float32(l.gain * saturate(p.weight))
 		}
 	}
+	r.added = len(r.lists)
 	best := top{n: n}
-	for i, score := range total {
+	for i, score := range r.total {
 		if score > 0 && float64(score) >= best.least {
 			if t := &r.docs[i].tool; allow == nil || allow(t.Server, t.Name) {
 				best.add(candidate{doc: uint32(i), id: t.ID, score: float64(score)})

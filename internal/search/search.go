@@ -1,8 +1,8 @@
 // Package search finds the tools for a question among thousands.
 //
 // An [Index] is an in-memory inverted index over tool names, servers and their instructions, descriptions and
-// parameters. It ranks by BM25F with stemming and a small thesaurus, for the whole question and
-// for each clause, so that a question with several topics finds a tool for each. A [Finder] combines this order with
+// parameters. It ranks by BM25F with stemming, a small thesaurus and the words of the best tools, for the
+// whole question and for each clause, so that a question with several topics finds a tool for each. A [Finder] combines this order with
 // that of embeddings.
 //
 // An Index is safe for concurrent use. It analyses new tools outside its lock; the first search after an update builds
@@ -31,7 +31,8 @@ type SearchOptions struct {
 	Limit int                            // maximum number of hits, at most 200; 0 means 10
 	Allow func(server, name string) bool // which tools may be found; nil means all
 
-	// Literal finds no tool by meaning alone. It is for callers that use hits without a further check.
+	// Literal finds tools only by words of the question and their synonyms. It is for callers that use hits without a
+	// further check.
 	Literal bool
 }
 

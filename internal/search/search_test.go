@@ -109,7 +109,7 @@ func TestHitsNameTheWordsFound(t *testing.T) {
 func TestUpdateReplacesOneServer(t *testing.T) {
 	x := filled()
 	x.Update("mail", []Tool{tool("mail", "delete_message", "Delete a message")})
-	if got := ids(x.Search("recipient folders", SearchOptions{})); len(got) != 0 {
+	if got := ids(x.Search("recipients", SearchOptions{})); len(got) != 0 {
 		t.Errorf("tools that are gone: got %v", got)
 	}
 	if got := ids(x.Search("delete message", SearchOptions{})); len(got) == 0 || got[0] != "mail::delete_message" {
@@ -181,6 +181,27 @@ func TestInstructionsFindTools(t *testing.T) {
 	}
 	if hits := x.Search("parcels", SearchOptions{}); len(hits) != 10 {
 		t.Errorf("new instructions: got %v", ids(hits))
+	}
+}
+
+// A question's topic, and the words of the best tools, find tools that share no word with the question; for callers that
+// use hits without a further check they do not.
+func TestRelatedToolsAreFound(t *testing.T) {
+	x := filled()
+	x.Update("economy", []Tool{tool("economy", "indicators", "By quarter")})
+	var guides []Tool
+	for _, town := range strings.Fields("Oslo Bergen Turku Vaasa Malmo Umea") {
+		guides = append(guides, tool("guides", "museum_of_"+town, "Opening hours of a gallery"))
+	}
+	x.Update("guides", guides)
+	x.Update("tours", []Tool{tool("tours", "gallery", "Opening hours")})
+	for query, want := range map[string]string{"did inflation rise": "economy::indicators", "a museum": "tours::gallery"} {
+		if got := ids(x.Search(query, SearchOptions{})); !slices.Contains(got, want) {
+			t.Errorf("%s: got %v, want %s among them", query, got, want)
+		}
+		if got := ids(x.Search(query, SearchOptions{Literal: true})); slices.Contains(got, want) {
+			t.Errorf("%s: got %v by words alone", query, got)
+		}
 	}
 }
 

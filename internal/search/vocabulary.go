@@ -69,30 +69,37 @@ var irregular = map[string]string{
 //go:embed thesaurus.txt
 var thesaurusText string
 
-// thesaurus maps stems to near synonyms. It is parsed on first use.
-var thesaurus = sync.OnceValue(func() map[string][]string {
-	s := map[string][]string{}
+// relations map stems to related stems.
+type relations struct {
+	synonyms map[string][]string // near synonyms
+	topics   map[string][]string // words of questions to words of tools
+}
+
+// thesaurus is parsed on first use.
+var thesaurus = sync.OnceValue(func() relations {
+	r := relations{map[string][]string{}, map[string][]string{}}
 	for line := range strings.Lines(thesaurusText) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		words := strings.Fields(line)
-		for i := range words {
-			words[i] = Stem(words[i])
+		said, about, directed := strings.Cut(line, ">")
+		into := r.topics
+		if !directed {
+			about, into = said, r.synonyms
 		}
-		for _, a := range words {
-			for _, b := range words {
-				if a != b {
-					s[a] = append(s[a], b)
+		for a := range strings.FieldsSeq(said) {
+			for b := range strings.FieldsSeq(about) {
+				if a, b := Stem(a), Stem(b); a != b && !slices.Contains(r.synonyms[a], b) && !slices.Contains(into[a], b) {
+					into[a] = append(into[a], b)
 				}
 			}
 		}
 	}
-	return s
+	return r
 })
 
-// Related reports whether two stems (see [Stem]) are equal or in one group of the thesaurus.
-func Related(a, b string) bool { return a == b || slices.Contains(thesaurus()[a], b) }
+// Related reports whether two stems (see [Stem]) are equal or near synonyms.
+func Related(a, b string) bool { return a == b || slices.Contains(thesaurus().synonyms[a], b) }
 
 // IsStopWord reports whether a lower-case word carries no topic: articles, pronouns, prepositions, auxiliaries,
 // polite phrases and fillers.

@@ -87,7 +87,7 @@ func (c catalog) Ask(_ context.Context, question string, limit int) []plan.Tool 
 
 func (c catalog) Look(words string, limit int) []plan.Tool {
 	var out []plan.Tool
-	for _, h := range c.index.Search(words, search.SearchOptions{Limit: limit}) {
+	for _, h := range c.index.Search(words, search.SearchOptions{Limit: limit, Literal: true}) {
 		out = append(out, c.byID[h.ID])
 	}
 	return out

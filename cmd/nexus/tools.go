@@ -66,7 +66,10 @@ func (c *toolsListCmd) Run(w *world) error {
 
 func (c *toolsListCmd) print(w *world, raw json.RawMessage, changed changedTools) error {
 	if c.JSON {
-		_, err := fmt.Fprintln(w.stdout, string(indent(raw)))
+		marked, err := changed.mark(raw, c.Search == "")
+		if err == nil {
+			_, err = fmt.Fprintln(w.stdout, string(indent(marked)))
+		}
 		return err
 	}
 	var listed struct {
@@ -128,11 +131,30 @@ func (h *state) changed() changedTools {
 func (c changedTools) take(server, name string) bool {
 	for _, own := range []string{name, strings.TrimPrefix(name, server+".")} {
 		if i := slices.Index(c[server], own); i >= 0 {
-			c[server] = slices.Delete(c[server], i, i+1)
+			if c[server] = slices.Delete(c[server], i, i+1); len(c[server]) == 0 {
+				delete(c, server)
+			}
 			return true
 		}
 	}
 	return false
+}
+
+// mark adds to the structured content of a list what the text form shows: changed: true to each changed tool and, if
+// the list is whole, the other changed tools by server.
+func (c changedTools) mark(list json.RawMessage, whole bool) (json.RawMessage, error) {
+	var edits []jsonrpc.Edit
+	for _, tool := range jsonrpc.Elements(jsonrpc.Get(list, "tools")) {
+		if c.take(jsonrpc.Text(jsonrpc.Get(tool, "server")), jsonrpc.Text(jsonrpc.Get(tool, "name"))) {
+			edits = append(edits, jsonrpc.Edit{Span: jsonrpc.At(list, tool), With: jsonrpc.Set(tool, "changed", []byte("true"))})
+		}
+	}
+	list = jsonrpc.Splice(list, edits...)
+	if !whole || len(c) == 0 {
+		return list, nil
+	}
+	others, err := json.Marshal(c)
+	return jsonrpc.Set(list, "changed", others), err
 }
 
 type callCmd struct {

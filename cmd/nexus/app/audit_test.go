@@ -126,15 +126,14 @@ func TestAudit_Outcomes(t *testing.T) {
 		answers <- `{"action":"` + action + `","content":{}}`
 		alice.call("peer__text", "{}", "")
 	}
-	hanging, id := alice.start("tools/call", callParams("peer__hang", "{}", ""))
-	<-started
-	alice.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id), nil)
-	<-cancelled
-	_ = hanging
 	bob := r.dial("", bearer("bob"))
 	bob.call("peer__text", "{}", "")
 	bob.call("peer__echo", "{}", "")
 	bob.do("resources/read", `{"uri":"x"}`)
+	_, id := alice.start("tools/call", callParams("peer__hang", "{}", ""))
+	<-started // its line is the last one, whenever it is written
+	alice.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id), nil)
+	<-cancelled
 
 	router := func(caller, rest string) string { return caller + " router /mcp peer tools/call " + rest }
 	var want []string
@@ -143,8 +142,9 @@ func TestAudit_Outcomes(t *testing.T) {
 		want = append(want, router("alice", rest), router("alice", rest))
 	}
 	want = append(want, router("alice", "text client ask policy[1] user ok"),
-		router("alice", "text client ask policy[1] none declined declined"), router("alice", "hang client allow cancelled cancelled"),
-		router("bob", "text client deny access denied unknown_tool"), router("bob", "echo client allow ok"))
+		router("alice", "text client ask policy[1] none declined declined"),
+		router("bob", "text client deny access denied unknown_tool"), router("bob", "echo client allow ok"),
+		router("alice", "hang client allow cancelled cancelled"))
 	wantRecorded(t, r, path, want...)
 }
 

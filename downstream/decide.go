@@ -75,7 +75,7 @@ func (c *callChain) callOf(r *Request, policy *trust.Policy) *trust.Call {
 		},
 	}
 	if tool != "" {
-		call.Quarantined = s.Pins.Refusal(tool)
+		call.Quarantined = s.Pins.Refusal(tool, r.connection())
 	}
 	if policy.Uses(trust.VarArguments) {
 		call.Arguments = argumentsOf(r)

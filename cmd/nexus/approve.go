@@ -48,7 +48,7 @@ func (c *toolsApproveCmd) Run(w *world) error {
 		return printApproved(w, c.Server, approved)
 	case !store.Known(c.Server):
 		return fmt.Errorf("no tools of server %s were seen yet; run: nexus tools", c.Server)
-	case c.Tool != "" && store.Refusal(c.Server, c.Tool) != "":
+	case c.Tool != "" && store.Refusal(c.Server, c.Tool, "") != "":
 		return fmt.Errorf("no tool %s of server %s was seen yet; run: nexus tools", c.Tool, c.Server)
 	}
 	_, err = fmt.Fprintf(w.stdout, "nothing to approve: the tools of %s are as they were approved\n", c.Server)

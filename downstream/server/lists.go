@@ -338,8 +338,9 @@ func (l *List) Fresh(by Reader, now time.Time) bool {
 
 // contents are the items of a list. A server's sessions share the memory of equal contents.
 type contents struct {
-	Items []json.RawMessage // nil if the method is unknown
-	Tools *catalog.List     // of tools/list: the valid and allowed items
+	Items   []json.RawMessage // nil if the method is unknown
+	Tools   *catalog.List     // of tools/list: the valid and allowed items
+	changed map[string]string // SHA-256 of the definitions of tools that were not approved then
 }
 
 // listMethods describes the lists of MCP by method.
@@ -410,9 +411,10 @@ func (ls *lastLists) read(s *Server, method string, items []json.RawMessage, num
 		list.contents = last.contents
 	} else if method == "tools/list" {
 		if items != nil {
-			s.Pins.check(items, true)
+			list.changed = s.Pins.check(items, true)
 		}
-		list.Tools = catalog.Read(s.Config.Name, items, s.Config.TrustsAnnotations(), s.Config.Tools.Allows, s.Pins.Refusal,
+		refusal := func(tool string) string { return s.Pins.store.Refusal(s.Config.Name, tool, list.changed[tool]) }
+		list.Tools = catalog.Read(s.Config.Name, items, s.Config.TrustsAnnotations(), s.Config.Tools.Allows, refusal,
 			func(tool string, fault error) {
 				s.opts.Logger.Warn("tool quarantined", "server", s.Config.Name, "tool", tool, "error", fault)
 			})

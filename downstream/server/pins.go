@@ -13,22 +13,34 @@ type Pins struct {
 	store  *pins.Store // nil = off
 }
 
-// check compares definitions of tools that the server lists; whole means that it lists no others.
-func (p Pins) check(items []json.RawMessage, whole bool) {
+// check compares definitions of tools that the server lists; whole means that it lists no others. It returns the
+// SHA-256 of those that are not approved, by tool.
+func (p Pins) check(items []json.RawMessage, whole bool) map[string]string {
 	if p.store == nil {
-		return
+		return nil
 	}
 	tools := make([]pins.Tool, len(items))
 	for i, item := range items {
 		tools[i] = pins.Tool{Name: jsonrpc.Text(jsonrpc.Get(item, "name")), Raw: item}
 	}
-	if fresh := p.store.Check(p.server.Config.Name, tools, whole); fresh && p.Enforce() {
+	changed, fresh := p.store.Check(p.server.Config.Name, tools, whole)
+	if fresh && p.Enforce() {
 		p.server.opts.OnQuarantine(p.server.Config.Name)
 	}
+	return changed
 }
 
-// Refusal returns why a tool may not be used; empty if it may.
-func (p Pins) Refusal(tool string) string { return p.store.Refusal(p.server.Config.Name, tool) }
+// Refusal returns why a tool may not be called on a connection; empty if it may.
+func (p Pins) Refusal(tool string, on *Connection) string {
+	if !p.Enforce() {
+		return ""
+	}
+	listed := ""
+	if l := on.Lists.Last("tools/list"); l != nil {
+		listed = l.changed[tool]
+	}
+	return p.store.Refusal(p.server.Config.Name, tool, listed)
+}
 
 // Enforce reports whether changed tools are quarantined.
 func (p Pins) Enforce() bool { return p.store.Enforces() }

@@ -323,9 +323,9 @@ func (s *Server) Status(see catalog.Visible) Status {
 			}
 		}
 	}
-	for _, name := range s.Pins.store.Changed(s.Config.Name) {
-		if len(st.Changed) < maxReported && s.Config.Tools.Allows(name) && (see == nil || see(s.Config.Name, name)) {
-			st.Changed = append(st.Changed, texts.VisibleName(name))
+	for _, c := range s.Pins.store.Changes(s.Config.Name) {
+		if len(st.Changed) < maxReported && s.Config.Tools.Allows(c.Tool) && (see == nil || see(s.Config.Name, c.Tool)) {
+			st.Changed = append(st.Changed, texts.VisibleName(c.Tool))
 		}
 	}
 	s.mu.Lock()

@@ -29,12 +29,6 @@ type file struct {
 
 func (f *file) path() string { return filepath.Join(f.folder, fileName) }
 
-// exists reports whether there is a file.
-func (f *file) exists() bool {
-	_, err := os.Stat(f.path())
-	return f.folder != "" && err == nil
-}
-
 // locked calls use while no other process uses the file. Where files cannot be locked, it calls use anyway.
 func (f *file) locked(ctx context.Context, use func() error) error {
 	if f.folder == "" {
@@ -55,44 +49,45 @@ func (f *file) locked(ctx context.Context, use func() error) error {
 	return use()
 }
 
-// load reads the file. If there is none, it returns missing. A damaged file is kept under another name, the damage is
-// described, and damaged is returned.
-func (f *file) load(missing, damaged document) (doc document, damage string, err error) {
+// load reads the file. If there is none, it returns what is known. A damaged file is kept under another name, the damage
+// is described, and what is known is written in its place; if that is nothing, no list counts as the first one.
+func (f *file) load(known *document) (doc *document, damage string, err error) {
 	f.last, _ = os.Stat(f.path()) // nil without one
 	raw, err := atomicfile.Read(f.path(), maxFile)
 	switch {
 	case f.folder == "", errors.Is(err, fs.ErrNotExist):
-		return missing, "", nil
+		return known, "", nil
 	case err != nil:
-		return document{}, "", err
+		return nil, "", err
 	}
-	if err = json.Unmarshal(raw, &doc); err == nil && !doc.valid() {
+	doc = &document{}
+	if err = json.Unmarshal(raw, doc); err == nil && !doc.valid() {
 		err = errors.New("it is not a list of pins of this version")
 	}
 	if err == nil {
 		return doc, "", nil
 	}
+	known.Lost = known.Lost || len(known.Servers) == 0
 	aside := f.path() + ".damaged-" + time.Now().UTC().Format("20060102T150405.000")
 	kept := "it is kept as " + aside
 	if failed := os.Rename(f.path(), aside); failed != nil {
 		kept = failed.Error()
-	} else if err := f.write(damaged); err != nil {
+	} else if err := f.write(known); err != nil {
 		kept += ", but a new one cannot be written: " + err.Error()
 	}
 	damage = fmt.Sprintf("the pins of tools in %s are damaged (%v); %s", f.path(), err, kept)
-	if damaged.Lost {
+	if known.Lost {
 		damage += "; no tool counts as approved until: " + ApproveCommand("SERVER", "")
 	}
-	return damaged, damage, nil
+	return known, damage, nil
 }
 
 // write replaces the file.
-func (f *file) write(doc document) error {
+func (f *file) write(doc *document) error {
 	if f.folder == "" {
 		return errors.New("there is no state folder; set state to a writable folder")
 	}
 	doc.Version = documentVersion
-	doc.limit()
 	content, err := json.Marshal(doc, json.Deterministic(true))
 	if err != nil {
 		return err
@@ -107,8 +102,8 @@ func (f *file) write(doc document) error {
 // changed reports whether the file is not the one that was read or written last.
 func (f *file) changed() bool {
 	now, err := os.Stat(f.path())
-	if f.folder == "" || err != nil || f.last == nil {
-		return f.folder != "" && err == nil
+	if f.folder == "" || err != nil {
+		return false
 	}
-	return !os.SameFile(now, f.last) || now.Size() != f.last.Size() || !now.ModTime().Equal(f.last.ModTime())
+	return f.last == nil || !os.SameFile(now, f.last) || now.Size() != f.last.Size() || !now.ModTime().Equal(f.last.ModTime())
 }

@@ -8,9 +8,8 @@
 // [Open] reads the file of pins in the state folder. [Store.Check] compares a list of tools and never waits for a disk.
 // After [Store.Start], a goroutine writes the file and notices approvals by other processes; [Store.Close] ends it and
 // writes what is left. Processes that share the file lose none of each other's pins: each change is merged into the
-// file under a lock. Memory holds the hashes, the file also the definitions. Both are bounded per server, so that no
-// server takes the room of another. Methods are safe for concurrent use. A nil Store remembers nothing and refuses
-// nothing.
+// file under a lock. What is remembered is bounded per server, so that no server takes the room of another. Methods are
+// safe for concurrent use. A nil Store remembers nothing and refuses nothing.
 package pins
 
 import (
@@ -18,6 +17,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,69 +69,56 @@ type Options struct {
 // Store holds pins.
 type Store struct {
 	opts   Options
-	file   file
-	damage string // what was wrong with the file when it was opened; empty = nothing
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	dirty  chan struct{} // has a signal while there are changes to write
 
 	merging sync.Mutex // held while the file is used; taken before mu
-	failing bool       // the last write failed
+	file    file
+	damage  string // what was wrong with the file; empty = nothing
+	failing bool   // the last merge failed
 
-	mu     sync.Mutex
-	pins   document             // without the texts of definitions
-	news   news                 // what the file does not have yet
-	warned map[string]sightings // by server: the last changes that were logged
+	mu        sync.Mutex
+	pins      *document
+	unwritten map[string]map[string]bool // tools by server that the file does not have as they are in pins
+	warned    map[[2]string]string       // SHA-256 of the last change that was logged, by server and tool
 }
 
-// Open returns a Store, or nil if nothing is to be remembered.
+// Open returns a Store, or nil if nothing is to be remembered. If its file is damaged or cannot be read, no tool counts
+// as approved.
 func Open(o Options) *Store {
 	if o.Mode != Warn && o.Mode != Enforce {
 		return nil
 	}
 	s := &Store{
-		opts: o, file: file{folder: o.Folder}, dirty: make(chan struct{}, 1),
-		news: newNews(), warned: map[string]sightings{},
+		opts: o, file: file{folder: o.Folder}, pins: &document{Servers: map[string]*pinned{}},
+		unwritten: map[string]map[string]bool{}, warned: map[[2]string]string{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if o.Folder == "" {
 		o.Logger.Warn("pins of tools will not survive a restart; set state to a writable folder")
 	}
-	if s.file.exists() {
-		s.open()
+	if s.file.changed() {
+		if err := s.merge(nil); err != nil {
+			s.pins.Lost = true
+			s.damaged(fmt.Sprintf("the pins of tools in %s cannot be read (%v); no tool counts as approved", s.file.path(), err))
+		}
 	}
 	return s
 }
 
-// Start starts to write the file and to look for approvals by other processes.
-func (s *Store) Start() {
-	if s != nil {
-		s.done.Go(s.work)
-	}
+func (s *Store) damaged(how string) {
+	s.damage = how
+	s.opts.Logger.Warn(how)
 }
 
-// open reads the file for the first time. If it is damaged or cannot be read, no tool counts as approved.
-func (s *Store) open() {
-	err := s.file.locked(s.ctx, func() error {
-		doc, damage, err := s.file.load(document{}, document{Lost: true})
-		s.pins, s.damage = doc.withoutTexts(), damage
-		return err
-	})
-	if err != nil {
-		s.pins.Lost = true
-		s.damage = fmt.Sprintf("the pins of tools in %s cannot be read (%v); no tool counts as approved", s.file.path(), err)
-	}
-	if s.damage != "" {
-		s.opts.Logger.Warn(s.damage)
-	}
-}
-
-// Damage describes what was wrong with the file when it was opened. It is empty if nothing was.
+// Damage describes what was wrong with the file. It is empty if nothing was.
 func (s *Store) Damage() string {
 	if s == nil {
 		return ""
 	}
+	s.merging.Lock()
+	defer s.merging.Unlock()
 	return s.damage
 }
 
@@ -138,54 +126,48 @@ func (s *Store) Damage() string {
 func (s *Store) Enforces() bool { return s != nil && s.opts.Mode == Enforce }
 
 // Check compares tools that a server lists with their approved definitions. whole means that the server lists no
-// others; a part of a list is ignored before the first whole list. Check reports whether there are changes that are new
-// to this process.
-func (s *Store) Check(server string, tools []Tool, whole bool) (fresh bool) {
+// others; a part of a list is ignored before the first whole list. Check returns the SHA-256 of the definitions that are
+// not approved, by tool, and reports whether there are changes that are new to this process.
+func (s *Store) Check(server string, tools []Tool, whole bool) (changed map[string]string, fresh bool) {
 	if s == nil {
-		return false
+		return nil, false
 	}
-	definitions := s.define(server, tools)
+	versions := make([]Version, len(tools))
+	for i, t := range tools {
+		versions[i] = define(t.Raw)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := s.pins.first(server)
 	if first && !whole {
-		return false
+		return nil, false
 	}
-	known, dirty := s.pins.server(server), first
+	known := s.pins.server(server)
 	if first {
-		s.news.first[server] = sightings{}
+		s.note(server)
 	}
-	var others, added []string                // that were not logged yet
-	seen := make(map[string]bool, len(tools)) // whether a tool has changed: one that is listed twice has to agree twice
+	changed = map[string]string{}
+	var others, added []string // that were not logged yet
 	for i, t := range tools {
-		d := definitions[i]
-		bad, twice := seen[t.Name]
-		if bad || !known.takes(t.Name) {
-			continue
+		if changed[t.Name] != "" {
+			continue // one that is listed twice has to agree twice
 		}
-		changed, differs := known.see(t.Name, d.withoutText(), first && !twice)
-		seen[t.Name] = changed
+		bad, differs := known.see(t.Name, versions[i], first)
 		if differs {
-			dirty = true
-			if s.opts.Folder == "" {
-				d = d.withoutText()
-			}
-			s.news.add(server, t.Name, d, first && !twice)
+			s.note(server, t.Name)
 		}
-		if !changed || s.warned[server][t.Name].SHA256 == d.SHA256 {
+		if !bad {
 			continue
 		}
-		put(s.warned, server, t.Name, d.withoutText())
-		if known.Tools[t.Name].Approved == nil {
-			added = append(added, t.Name)
-		} else {
-			others = append(others, t.Name)
-		}
-	}
-	if dirty {
-		select {
-		case s.dirty <- struct{}{}:
-		default: // the signal is there
+		changed[t.Name] = versions[i].SHA256
+		p, kept := known.Tools[t.Name]
+		if key := [2]string{server, t.Name}; kept && s.warned[key] != versions[i].SHA256 {
+			s.warned[key] = versions[i].SHA256
+			if p.Approved == nil {
+				added = append(added, t.Name)
+			} else {
+				others = append(others, t.Name)
+			}
 		}
 	}
 	if fresh = len(others)+len(added) > 0; fresh {
@@ -193,52 +175,36 @@ func (s *Store) Check(server string, tools []Tool, whole bool) (fresh bool) {
 		if s.opts.Mode == Enforce {
 			what += " and are quarantined"
 		}
-		s.opts.Logger.Warn(what, changesOf(server, others, added)...)
+		attributes := []any{"server", server}
+		attributes = append(append(attributes, named("changed", others)...), named("added", added)...)
+		s.opts.Logger.Warn(what, append(attributes, "approve", ApproveCommand(server, ""))...)
 	}
-	return fresh
+	return changed, fresh
 }
 
-// define returns the definitions of tools. Those that are listed byte for byte as they were approved are not read.
-func (s *Store) define(server string, tools []Tool) []definition {
-	out := make([]definition, len(tools))
-	for i, t := range tools {
-		out[i].Listed = digest(t.Raw)
+// note makes the next merge write what is known of tools of a server. The caller holds mu.
+func (s *Store) note(server string, tools ...string) {
+	if s.unwritten[server] == nil {
+		s.unwritten[server] = map[string]bool{}
 	}
-	s.mu.Lock()
-	for i, t := range tools {
-		if p := s.pins.pin(server, t.Name); p != nil && p.Approved != nil && p.Approved.Listed == out[i].Listed {
-			out[i] = *p.Approved
-		}
+	for _, tool := range tools {
+		s.unwritten[server][tool] = true
 	}
-	s.mu.Unlock()
-	for i, t := range tools {
-		if out[i].SHA256 == "" {
-			out[i] = define(t.Raw)
-		}
-	}
-	return out
 }
 
-// changesOf returns the attributes of a log line about changed and added tools.
-func changesOf(server string, changed, added []string) []any {
-	attributes := []any{"server", server}
-	for _, group := range []struct {
-		name  string
-		tools []string
-	}{{"changed", changed}, {"added", added}} {
-		if len(group.tools) == 0 {
-			continue
-		}
-		names := make([]string, 0, maxNamed)
-		for _, name := range group.tools[:min(len(group.tools), maxNamed)] {
-			names = append(names, texts.Line(name, 100))
-		}
-		if more := len(group.tools) - len(names); more > 0 {
-			names = append(names, fmt.Sprintf("and %d more", more))
-		}
-		attributes = append(attributes, group.name, names)
+// named returns the attribute of a log line that names tools, unless there are none.
+func named(attribute string, tools []string) []any {
+	if len(tools) == 0 {
+		return nil
 	}
-	return append(attributes, "approve", ApproveCommand(server, ""))
+	var names []string
+	for _, name := range tools[:min(len(tools), maxNamed)] {
+		names = append(names, texts.Line(name, 100))
+	}
+	if more := len(tools) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return []any{attribute, names}
 }
 
 // ApproveCommand returns the command that approves a tool, or all tools of a server.
@@ -250,19 +216,10 @@ func ApproveCommand(server, tool string) string {
 	return command
 }
 
-// Changed returns the names of a server's changed tools, in order.
-func (s *Store) Changed(server string) []string {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pins.Servers[server].changed()
-}
-
-// Refusal returns why a tool may not be used; empty if it may.
-func (s *Store) Refusal(server, tool string) string {
-	if s == nil || s.opts.Mode != Enforce {
+// Refusal returns why a tool may not be used; empty if it may. listed is the SHA-256 of the definition that its user was
+// shown last if that was not approved then, else empty: servers may show each client another one.
+func (s *Store) Refusal(server, tool, listed string) string {
+	if !s.Enforces() {
 		return ""
 	}
 	s.mu.Lock()
@@ -270,16 +227,16 @@ func (s *Store) Refusal(server, tool string) string {
 	if s.pins.first(server) {
 		return ""
 	}
-	p := s.pins.pin(server, tool)
+	p, known := s.pins.pin(server, tool)
 	switch {
-	case p == nil:
+	case !known:
 		return "no definition of it was approved"
-	case p.Latest == nil:
-		return ""
 	case p.Approved == nil:
 		return "it was added and is not approved; see " + ApproveCommand(server, "")
+	case p.Latest != nil, listed != "" && listed != p.Approved.SHA256:
+		return "its definition has changed since it was approved; see " + ApproveCommand(server, "")
 	}
-	return "its definition has changed since it was approved; see " + ApproveCommand(server, "")
+	return ""
 }
 
 // Known reports whether a whole list of a server was compared.
@@ -292,38 +249,27 @@ func (s *Store) Known(server string) bool {
 	return !s.pins.first(server)
 }
 
-// Changes returns the changed tools of a server with their definitions, in order of their names.
-func (s *Store) Changes(server string) ([]Change, error) {
+// Changes returns the changed tools of a server, in order of their names.
+func (s *Store) Changes(server string) []Change {
 	if s == nil {
-		return nil, nil
+		return nil
 	}
-	s.merging.Lock()
-	defer s.merging.Unlock()
-	var changes []Change
-	err := s.file.locked(s.ctx, func() error {
-		doc, err := s.read(nil)
-		if err == nil {
-			changes = doc.Servers[server].changes(Selection{})
-		}
-		return err
-	})
-	return changes, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pins.changes(server, Selection{})
 }
 
 // Approve approves changed tools of a server as they were seen last. It returns what it approved. The error means that
 // the approval ends with the process, or that nothing was approved.
-func (s *Store) Approve(server string, which Selection, by string) ([]Change, error) {
+func (s *Store) Approve(server string, which Selection, by string) (approved []Change, err error) {
 	s.merging.Lock()
 	defer s.merging.Unlock()
-	var approved []Change
-	err := s.merge(func(doc *document) {
-		known := doc.Servers[server]
-		approved = known.changes(which)
-		now := time.Now().UTC().Truncate(time.Second)
+	err = s.merge(func(doc *document) {
+		approved = doc.changes(server, which)
 		for _, c := range approved {
-			p := known.Tools[c.Tool]
-			p.Approved, p.Latest = p.Latest, nil
-			p.Approved.By, p.Approved.At = by, now
+			now := c.Latest
+			now.By, now.At = by, time.Now().UTC().Truncate(time.Second)
+			doc.Servers[server].put(c.Tool, pin{Approved: &now})
 		}
 	})
 	for _, c := range approved {
@@ -333,6 +279,28 @@ func (s *Store) Approve(server string, which Selection, by string) ([]Change, er
 	return approved, err
 }
 
+// interval is the time between merges: what was seen is written, and approvals by other processes are noticed.
+const interval = 500 * time.Millisecond
+
+// Start starts to write the file and to look for approvals by other processes.
+func (s *Store) Start() {
+	if s == nil || s.opts.Folder == "" {
+		return
+	}
+	s.done.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-s.ctx.Done():
+				return
+			case <-tick.C:
+				s.sync()
+			}
+		}
+	})
+}
+
 // Close writes what is left and ends the Store.
 func (s *Store) Close() {
 	if s == nil {
@@ -340,136 +308,78 @@ func (s *Store) Close() {
 	}
 	s.cancel()
 	s.done.Wait()
-	s.write()
+	s.sync()
 }
 
-const (
-	writeDelay    = 50 * time.Millisecond  // from a change to its write, so that servers that start together share one
-	writeInterval = 300 * time.Millisecond // between writes, longer after a slow one
-	lookInterval  = 500 * time.Millisecond // at which approvals by other processes are noticed
-)
-
-// work writes changes and notices those of other processes.
-func (s *Store) work() {
-	look := time.NewTicker(lookInterval)
-	defer look.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-look.C:
-			s.look()
-		case <-s.dirty:
-			s.pause(writeDelay)
-			began := time.Now()
-			s.write()
-			s.pause(min(max(writeInterval, 2*time.Since(began)), time.Second))
-		}
-	}
-}
-
-// pause waits, or until the Store is closed.
-func (s *Store) pause(d time.Duration) {
-	select {
-	case <-s.ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// write merges what this process saw into the file. What cannot be written is kept for the next time.
-func (s *Store) write() {
+// sync merges what this process and others have seen. What cannot be written is kept for the next time.
+func (s *Store) sync() {
 	s.merging.Lock()
 	defer s.merging.Unlock()
 	s.mu.Lock()
-	none := s.news.empty()
+	idle := len(s.unwritten) == 0
 	s.mu.Unlock()
-	if none || s.opts.Folder == "" {
+	if s.opts.Folder == "" || idle && !s.file.changed() {
 		return
 	}
-	err := s.merge(func(*document) {})
+	err := s.merge(nil)
 	if err != nil && !s.failing {
 		s.opts.Logger.Warn("pins of tools cannot be kept", "file", s.file.path(), "error", err)
 	}
 	s.failing = err != nil
 }
 
-// look reads the file if another process has changed it.
-func (s *Store) look() {
-	s.merging.Lock()
-	defer s.merging.Unlock()
-	if !s.file.changed() {
-		return
-	}
-	err := s.file.locked(s.ctx, func() error {
-		doc, err := s.read(nil)
-		if err == nil {
-			s.adopt(doc)
-		}
-		return err
-	})
-	if err != nil && !s.failing {
-		s.opts.Logger.Warn("pins of tools cannot be read", "file", s.file.path(), "error", err)
-	}
-	s.failing = err != nil
-}
-
-// read returns the file with what this process saw. A file that is lost or damaged does not change what is known. The
-// caller holds merging. If taken is not nil, it gets what this process saw.
-func (s *Store) read(taken *news) (document, error) {
-	s.mu.Lock()
-	known := s.pins.withoutTexts()
-	s.mu.Unlock()
-	doc, damage, err := s.file.load(known, known)
-	if damage != "" {
-		s.opts.Logger.Warn(damage)
-	}
-	if err != nil {
-		return document{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.news.replay(&doc)
-	if taken != nil {
-		*taken, s.news = s.news, newNews()
-	}
-	return doc, nil
-}
-
-// merge adds what this process saw, and then edit, to the file. The caller holds merging.
+// merge adds what this process saw, and then edit unless it is nil, to the file, and takes over what the file has. A file
+// that is lost or damaged does not change what is known. Servers with tools that are approved now are reported. The caller
+// holds merging.
 func (s *Store) merge(edit func(*document)) error {
 	return s.file.locked(s.ctx, func() error {
-		var written news
-		doc, err := s.read(&written)
+		s.mu.Lock()
+		known := s.pins.clone()
+		s.mu.Unlock()
+		doc, damage, err := s.file.load(known)
+		if damage != "" {
+			s.damaged(damage)
+		}
 		if err != nil {
 			return err
 		}
-		edit(&doc)
-		if err = s.file.write(doc); err != nil {
-			s.mu.Lock()
-			s.news.restore(written)
-			s.mu.Unlock()
+		s.mu.Lock()
+		seen := s.unwritten
+		s.unwritten = map[string]map[string]bool{}
+		doc.replay(s.pins, seen)
+		s.mu.Unlock()
+		if edit != nil {
+			edit(doc)
 		}
-		s.adopt(doc)
+		if edit != nil || len(seen) > 0 {
+			err = s.file.write(doc)
+		}
+		if err == nil {
+			seen = nil
+		}
+		s.adopt(doc, seen)
 		return err
 	})
 }
 
-// adopt replaces the pins in memory, and reports the servers with tools that are approved now. The caller holds
-// merging.
-func (s *Store) adopt(doc document) {
-	now := doc.withoutTexts()
-	s.mu.Lock()
-	s.news.replay(&now)
+// adopt replaces the pins by doc with what was seen since it was read. What was seen before and could not be written is
+// for the next merge.
+func (s *Store) adopt(doc *document, again map[string]map[string]bool) {
 	var approved []string
-	for server, known := range s.pins.Servers {
-		for tool, p := range known.Tools {
-			if after := now.pin(server, tool); p.Latest != nil && after != nil && after.Latest == nil {
+	s.mu.Lock()
+	doc.replay(s.pins, s.unwritten)
+	for server, tools := range again {
+		s.note(server, slices.Collect(maps.Keys(tools))...)
+	}
+	for _, server := range slices.Sorted(maps.Keys(s.pins.Servers)) {
+		for tool, p := range s.pins.Servers[server].Tools {
+			if now, known := doc.pin(server, tool); p.Latest != nil && known && now.Latest == nil {
 				approved = append(approved, server)
 				break
 			}
 		}
 	}
-	s.pins = now
+	s.pins = doc
 	s.mu.Unlock()
 	for _, server := range approved {
 		if s.opts.Approved != nil {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +53,7 @@ func TestCheck_ListedTwice(t *testing.T) {
 		s, _ := open(t, t.TempDir(), pins.Enforce, nil)
 		s.Check("hr", []pins.Tool{tool("x", `"description":"a",`+object)}, true)
 		s.Check("hr", []pins.Tool{tool("x", row[0]+object), tool("x", row[1]+object)}, true)
-		if s.Refusal("hr", "x") == "" {
+		if s.Refusal("hr", "x", "") == "" {
 			t.Errorf("%q: got no refusal, want one", row)
 		}
 	}
@@ -79,25 +78,25 @@ func TestCheck(t *testing.T) {
 		{"order of an array", `"inputSchema":{"enum":[1,2]}`, `"inputSchema":{"enum":[2,1]}`, true},
 	} {
 		s, l := open(t, t.TempDir(), pins.Enforce, nil)
-		if s.Check("hr", []pins.Tool{tool("x", row.before)}, true) || l.String() != "" {
+		if _, fresh := s.Check("hr", []pins.Tool{tool("x", row.before)}, true); fresh || l.String() != "" {
 			t.Errorf("%s: got a change at first sight, %s", row.name, l)
 		}
-		fresh := s.Check("hr", []pins.Tool{tool("x", row.after)}, true)
-		if fresh != row.changed || (len(s.Changed("hr")) > 0) != row.changed || (s.Refusal("hr", "x") != "") != row.changed {
-			t.Errorf("%s: got %v, %v, refusal %q, want changed: %v", row.name, fresh, s.Changed("hr"), s.Refusal("hr", "x"), row.changed)
+		changed, fresh := s.Check("hr", []pins.Tool{tool("x", row.after)}, true)
+		if fresh != row.changed || (changed["x"] != "") != row.changed || (len(s.Changes("hr")) > 0) != row.changed || (s.Refusal("hr", "x", "") != "") != row.changed {
+			t.Errorf("%s: got %v, %v, refusal %q, want changed: %v", row.name, fresh, s.Changes("hr"), s.Refusal("hr", "x", ""), row.changed)
 		}
-		if s.Check("hr", []pins.Tool{tool("x", row.after)}, true); strings.Count(l.String(), "level=WARN") != len(s.Changed("hr")) {
+		if s.Check("hr", []pins.Tool{tool("x", row.after)}, true); strings.Count(l.String(), "level=WARN") != len(s.Changes("hr")) {
 			t.Errorf("%s: got the log %s, want one warning for a change", row.name, l)
 		}
-		if s.Check("hr", []pins.Tool{tool("x", row.before)}, true); len(s.Changed("hr")) > 0 {
-			t.Errorf("%s: the approved definition again: got %v, want no change", row.name, s.Changed("hr"))
+		if s.Check("hr", []pins.Tool{tool("x", row.before)}, true); len(s.Changes("hr")) > 0 {
+			t.Errorf("%s: the approved definition again: got %v, want no change", row.name, s.Changes("hr"))
 		}
 	}
 }
 
 func TestCheck_AddedTool(t *testing.T) {
 	s, l := open(t, t.TempDir(), pins.Enforce, nil)
-	if got, err := s.Approve("hr", pins.Selection{}, "ann"); got != nil || err != nil || s.Changed("hr") != nil || s.Known("hr") {
+	if got, err := s.Approve("hr", pins.Selection{}, "ann"); got != nil || err != nil || s.Changes("hr") != nil || s.Known("hr") {
 		t.Errorf("an unknown server: got %v, %v approved, want it unknown after that", got, err)
 	}
 	a, b := tool("a", object), tool("b", object)
@@ -107,13 +106,13 @@ func TestCheck_AddedTool(t *testing.T) {
 	s.Check("hr", []pins.Tool{a}, true)
 	s.Check("hr", []pins.Tool{b}, false)
 	s.Check("web", []pins.Tool{a, b}, true)
-	if got := s.Changed("hr"); !slices.Equal(got, []string{"b"}) || s.Refusal("hr", "b") == "" {
-		t.Errorf("got %v changed, refusal %q, want b", got, s.Refusal("hr", "b"))
+	if got := s.Changes("hr"); len(got) != 1 || got[0].Tool != "b" || s.Refusal("hr", "b", "") == "" {
+		t.Errorf("got %v changed, refusal %q, want b", got, s.Refusal("hr", "b", ""))
 	}
-	if s.Refusal("hr", "a") != "" || s.Refusal("web", "b") != "" || s.Refusal("new", "b") != "" {
+	if s.Refusal("hr", "a", "") != "" || s.Refusal("web", "b", "") != "" || s.Refusal("new", "b", "") != "" {
 		t.Error("got other tools refused, want b of hr alone")
 	}
-	if s.Refusal("hr", "never listed") == "" {
+	if s.Refusal("hr", "never listed", "") == "" {
 		t.Error("a tool that a known server never listed: want it refused")
 	}
 	if !strings.Contains(l.String(), "server=hr added=[b]") {
@@ -121,15 +120,33 @@ func TestCheck_AddedTool(t *testing.T) {
 	}
 }
 
+// A server that shows one client the approved definition and another a changed one gets no calls of the second.
+func TestRefusal_ByDefinition(t *testing.T) {
+	s, _ := open(t, t.TempDir(), pins.Enforce, nil)
+	approved, other := []pins.Tool{tool("x", `"description":"a",`+object)}, []pins.Tool{tool("x", `"description":"b",`+object)}
+	s.Check("hr", approved, true)
+	changed, _ := s.Check("hr", other, true)
+	if got, _ := s.Check("hr", approved, true); len(got) > 0 || s.Refusal("hr", "x", got["x"]) != "" {
+		t.Errorf("who was shown the approved definition: got %v, refusal %q", got, s.Refusal("hr", "x", got["x"]))
+	}
+	if s.Refusal("hr", "x", changed["x"]) == "" {
+		t.Error("who was shown another definition: want a refusal")
+	}
+	s.Check("hr", other, true)
+	if _, err := s.Approve("hr", pins.Selection{}, "ann"); err != nil || s.Refusal("hr", "x", changed["x"]) != "" {
+		t.Errorf("approved: got %v, refusal %q", err, s.Refusal("hr", "x", changed["x"]))
+	}
+}
+
 func TestWarn_RefusesNothing(t *testing.T) {
 	s, l := open(t, t.TempDir(), pins.Warn, nil)
 	s.Check("hr", []pins.Tool{tool("a", object)}, true)
 	s.Check("hr", []pins.Tool{tool("a", `"description":"x",`+object)}, true)
-	if s.Refusal("hr", "a") != "" || len(s.Changed("hr")) != 1 || !strings.Contains(l.String(), "changed=[a]") {
-		t.Errorf("got refusal %q, changed %v, log %s", s.Refusal("hr", "a"), s.Changed("hr"), l)
+	if s.Refusal("hr", "a", "") != "" || len(s.Changes("hr")) != 1 || !strings.Contains(l.String(), "changed=[a]") {
+		t.Errorf("got refusal %q, changed %v, log %s", s.Refusal("hr", "a", ""), s.Changes("hr"), l)
 	}
 	off, _ := open(t, t.TempDir(), pins.Off, nil)
-	if off.Check("hr", nil, true) || off.Changed("hr") != nil || off.Refusal("hr", "a") != "" {
+	if _, fresh := off.Check("hr", nil, true); fresh || off.Changes("hr") != nil || off.Refusal("hr", "a", "") != "" {
 		t.Error("off: got something, want nothing")
 	}
 }
@@ -160,8 +177,8 @@ func TestApprove_OtherProcess(t *testing.T) {
 	}
 	select {
 	case server := <-told:
-		if server != "hr" || router.Refusal("hr", "x") != "" || router.Refusal("hr", "y") == "" {
-			t.Errorf("got %s told, refusals %q and %q, want x approved alone", server, router.Refusal("hr", "x"), router.Refusal("hr", "y"))
+		if server != "hr" || router.Refusal("hr", "x", "") != "" || router.Refusal("hr", "y", "") == "" {
+			t.Errorf("got %s told, refusals %q and %q, want x approved alone", server, router.Refusal("hr", "x", ""), router.Refusal("hr", "y", ""))
 		}
 	case <-time.After(2 * time.Second):
 		t.Fatal("the approval did not take effect within 2 s")
@@ -214,7 +231,7 @@ func TestOpen_Damaged(t *testing.T) {
 			t.Errorf("%s: got the log %s, want one line about the damage", damaged, l)
 		}
 		s.Check("hr", []pins.Tool{tool("x", object)}, true)
-		if s.Refusal("hr", "x") == "" || s.Refusal("other", "x") == "" {
+		if s.Refusal("hr", "x", "") == "" || s.Refusal("other", "x", "") == "" {
 			t.Errorf("%s: got tools that may be used, want none", damaged)
 		}
 		kept, err := filepath.Glob(filepath.Join(folder, "pins.json.damaged-*"))
@@ -226,11 +243,11 @@ func TestOpen_Damaged(t *testing.T) {
 		}
 		s.Close()
 		again, _ := open(t, folder, pins.Enforce, nil) // a restart opens nothing either
-		if again.Refusal("hr", "x") == "" || again.Refusal("other", "x") == "" {
+		if again.Refusal("hr", "x", "") == "" || again.Refusal("other", "x", "") == "" {
 			t.Errorf("%s: got tools that may be used after a restart, want none", damaged)
 		}
-		if _, err := again.Approve("hr", pins.Selection{}, "ann"); err != nil || again.Refusal("hr", "x") != "" {
-			t.Errorf("%s: approving: got %v, refusal %q", damaged, err, again.Refusal("hr", "x"))
+		if _, err := again.Approve("hr", pins.Selection{}, "ann"); err != nil || again.Refusal("hr", "x", "") != "" {
+			t.Errorf("%s: approving: got %v, refusal %q", damaged, err, again.Refusal("hr", "x", ""))
 		}
 	}
 }
@@ -246,8 +263,8 @@ func TestLook_Damaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the warning", func() bool { return strings.Contains(l.String(), "damaged") })
-	if s.Refusal("hr", "x") != "" || s.Refusal("hr", "y") == "" || !strings.Contains(content(t, folder), `"x":{"approved"`) {
-		t.Errorf("got refusals %q and %q, file %s", s.Refusal("hr", "x"), s.Refusal("hr", "y"), content(t, folder))
+	if s.Refusal("hr", "x", "") != "" || s.Refusal("hr", "y", "") == "" || !strings.Contains(content(t, folder), `"x":{"approved"`) {
+		t.Errorf("got refusals %q and %q, file %s", s.Refusal("hr", "x", ""), s.Refusal("hr", "y", ""), content(t, folder))
 	}
 }
 
@@ -256,11 +273,11 @@ func TestCheck_NotKept(t *testing.T) {
 	s, l := open(t, "", pins.Enforce, nil)
 	s.Check("hr", []pins.Tool{tool("x", object)}, true)
 	s.Check("hr", []pins.Tool{tool("x", `"title":"t",`+object)}, true)
-	if !strings.Contains(l.String(), "will not survive a restart") || s.Refusal("hr", "x") == "" {
-		t.Errorf("got refusal %q, log %s", s.Refusal("hr", "x"), l)
+	if !strings.Contains(l.String(), "will not survive a restart") || s.Refusal("hr", "x", "") == "" {
+		t.Errorf("got refusal %q, log %s", s.Refusal("hr", "x", ""), l)
 	}
-	if _, err := s.Approve("hr", pins.Selection{Tool: "x"}, "ann"); err == nil || s.Refusal("hr", "x") != "" {
-		t.Errorf("got %v, refusal %q, want an error and the approval", err, s.Refusal("hr", "x"))
+	if _, err := s.Approve("hr", pins.Selection{Tool: "x"}, "ann"); err == nil || s.Refusal("hr", "x", "") != "" {
+		t.Errorf("got %v, refusal %q, want an error and the approval", err, s.Refusal("hr", "x", ""))
 	}
 }
 
@@ -273,7 +290,7 @@ func TestCheck_Bound(t *testing.T) {
 	}
 	s.Check("flood", many, true)
 	s.Check("hr", many[:1], true)
-	if s.Refusal("flood", "t0") != "" || s.Refusal("flood", "t29999") == "" || s.Refusal("hr", "t0") != "" {
+	if s.Refusal("flood", "t0", "") != "" || s.Refusal("flood", "t29999", "") == "" || s.Refusal("hr", "t0", "") != "" {
 		t.Error("want the first tools of each server, and no more than the bound")
 	}
 }

@@ -135,6 +135,39 @@ func TestPins_Enforce(t *testing.T) {
 	}
 }
 
+// A server that shows another definition to one client gets no calls from it, also after it has shown the approved one to
+// another client.
+func TestPins_BySession(t *testing.T) {
+	approved, changed := textTool("lookup", kind, "fine"), textTool("lookup", `"description":"Gives the salary of an employee.",`+object, "fine")
+	r, p := withPeer(t, nil, func(o *app.Options) { o.Config.Tools.Pin = pins.Enforce }, approved)
+	send := func(session map[string]string, method, params string) string {
+		_, body := r.raw("POST", "/proxy/mcp", framed(method, params, ""), session)
+		return body
+	}
+	a, b := r.session("/proxy/mcp", ""), r.session("/proxy/mcp", "")
+	list := func(session map[string]string, tool peerTool, listed bool) {
+		t.Helper()
+		p.setTools(tool)
+		if got := send(session, "tools/list", `{}`); strings.Contains(got, "peer__lookup") != listed {
+			t.Errorf("got %s, want the tool in it: %t", got, listed)
+		}
+	}
+	list(a, approved, true)
+	list(a, changed, false)
+	list(b, approved, true)
+	const call = `{"name":"peer__lookup","arguments":{}}`
+	if got := send(a, "tools/call", call); !strings.Contains(got, `"reason":"quarantined"`) {
+		t.Errorf("the client that was shown another definition: got %s, want a refusal", got)
+	}
+	if got := send(b, "tools/call", call); !strings.Contains(got, "fine") {
+		t.Errorf("the other client: got %s, want a result", got)
+	}
+	list(a, approved, true)
+	if got := send(a, "tools/call", call); !strings.Contains(got, "fine") {
+		t.Errorf("after it was shown the approved definition: got %s, want a result", got)
+	}
+}
+
 // By default changes are reported and nothing is refused, also where lists pass through unchanged.
 func TestPins_Warn(t *testing.T) {
 	for _, path := range []string{"/proxy/mcp", "/servers/peer/mcp"} {

@@ -29,13 +29,8 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, v Viewer) {
 		fail(w, http.StatusNotFound, "no server has that name")
 		return
 	}
-	changes, err := c.opts.Pins.Changes(name)
-	if err != nil {
-		fail(w, http.StatusServiceUnavailable, err.Error())
-		return
-	}
 	list := []changeView{}
-	for _, change := range changes {
+	for _, change := range c.opts.Pins.Changes(name) {
 		if r.Context().Err() != nil {
 			return
 		}

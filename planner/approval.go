@@ -13,6 +13,12 @@ type approval struct {
 	always, later bool                                      // a tool has the mark for every round, for those after results
 }
 
+// Marks of a tool. In a shortened list they are one character.
+const (
+	needsApproval, shortApproval           = " [needs approval]", "!"
+	needsApprovalLater, shortApprovalLater = " [needs approval after results]", "~"
+)
+
 // mark returns the mark of a tool, "" for none.
 func (a *approval) mark(t *plan.Tool) string {
 	switch {
@@ -20,10 +26,10 @@ func (a *approval) mark(t *plan.Tool) string {
 		return ""
 	case a.needed(*t, false):
 		a.always = true
-		return " [needs approval]"
+		return needsApproval
 	case a.needed(*t, true):
 		a.later = true
-		return " [needs approval after results]"
+		return needsApprovalLater
 	}
 	return ""
 }
@@ -31,6 +37,7 @@ func (a *approval) mark(t *plan.Tool) string {
 // marks are the data that explain marks.
 type marks struct {
 	CanAsk, Results        bool // the user can be asked; results have been shown
+	Short                  bool // some tools are shortened
 	Always, Later, Private bool // marks that occur
 }
 
@@ -41,7 +48,8 @@ func (c *conversation) marks(explained *marks) *marks {
 		explained = &marks{}
 	}
 	m := marks{
-		CanAsk: c.req.CanAsk, Results: len(c.req.Outcomes) > 0, Always: c.shown.approval.always, Later: c.shown.approval.later,
+		CanAsk: c.req.CanAsk, Results: len(c.req.Outcomes) > 0, Short: c.shown.others && !c.shown.native,
+		Always: c.shown.approval.always, Later: c.shown.approval.later,
 		Private: slices.ContainsFunc(c.req.Tools.Servers(), func(s Server) bool { return s.Private }),
 	}
 	if m.Always == explained.Always && m.Later == explained.Later && m.Private == explained.Private {

@@ -44,12 +44,13 @@ type conversation struct {
 func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result, error) {
 	c := &conversation{planner: p, req: req, model: model, emitted: map[string]bool{}}
 	c.tokens = req.Tokens
-	if c.shown = req.Shown; !c.shown.started {
-		if c.shown.native || p.offersTools(req) {
-			*c.shown = *p.showTools(ctx, req)
-		} else {
-			*c.shown = *p.Show(ctx, req)
-		}
+	switch c.shown = req.Shown; {
+	case c.shown.native && c.shown.started:
+		c.shown.best = c.shown.names(req.Tools)
+	case c.shown.native || !c.shown.started && p.offersTools(req):
+		*c.shown = *p.showTools(ctx, req)
+	default:
+		p.show(ctx, req, c.shown)
 	}
 	made, warnings, err := c.run(ctx)
 	if err != nil {
@@ -347,12 +348,16 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 	if c.shown.native {
 		tools, taken = c.planner.offer(c.req.Tools, merged, room, c.shown)
 	} else {
-		tools = c.planner.arrange(c.req.Tools, merged, nil, room, room*2/3, c.shown)
+		l := layout{room: room - frame, servers: c.req.Tools.Servers(), shown: c.shown}
+		c.planner.arrange(&l, merged, room*2/3, merged)
+		tools = l.String()
 		taken = len(tools)
 	}
 	c.shown.room -= taken
-	if tools != "" {
-		c.shown.found = append(c.shown.found, tools)
+	for _, t := range merged {
+		if c.shown.details[t.Name] == whole && before[t.Name] < whole {
+			c.shown.kept = append(c.shown.kept, t.Name)
+		}
 	}
 	lines := []string{}
 	if len(wanted) == 0 {

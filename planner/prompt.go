@@ -24,13 +24,9 @@ var system = prompts.Render("plan_system", struct {
 // opening is the data of the first message in a round. Stable parts come first, so that rounds of a query, and
 // questions about the same tools, share the beginning of the prompt.
 type opening struct {
-	Catalog   string   // data block, may be empty
-	Best      string   // data block, may be empty
-	Listed    bool     // all tools are named
-	Others    bool     // there are tools that are not shown, or not in full
+	selection
 	FindTools string   // the name of the search for them
 	Context   string   // data block, may be empty
-	Searched  []string // data blocks, of earlier rounds
 	Outcomes  []string // data blocks
 	Replan    bool     // outcomes failed or are empty
 	Round     int
@@ -41,15 +37,23 @@ type opening struct {
 	Query     string
 }
 
+// selection tells which tools the model sees.
+type selection struct {
+	Catalog, Best  string // data blocks, may be empty
+	Native         bool   // the model calls tools natively; Best has their names
+	Listed, Others bool   // all tools are named; some are not shown, or not in full
+	Most           bool   // most tools are not shown
+}
+
 // opening returns the first user message in a round.
 func (c *conversation) opening() string {
 	s := c.shown
 	v := opening{
-		Catalog: s.catalog, Best: s.best, Listed: s.listed, Others: s.others, FindTools: findTools, Searched: s.found,
+		selection: selection{s.catalog, s.best, s.native, s.listed, s.others, s.most}, FindTools: findTools,
 		Context: llm.Conversation(c.req.Context, prompts.MaxHistory), Replan: c.req.Replan,
 		Round: c.req.Round, MaxRounds: c.req.MaxRounds,
 		CanAsk: c.req.CanAsk, Marks: c.marks(nil),
-		Now: c.planner.now().Format(prompts.TimeLayout), Query: c.req.Query,
+		Now: prompts.Time(c.planner.now()), Query: c.req.Query,
 	}
 	limit := maxOutcome
 	if n := len(c.req.Outcomes); n > 0 {

@@ -2,8 +2,6 @@ package planner
 
 import (
 	"context"
-	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -12,14 +10,16 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
-// Bounds of the descriptions of tools in a prompt, in bytes.
+// Bounds of the descriptions of tools in a prompt.
 const (
-	maxTool         = 1500 // a full description
-	maxBrief        = 200  // a brief description
-	maxInstructions = 500  // of a server, where all servers are listed
-	maxHeader       = 300  // of a server, where some of its tools are listed
-	maxRanked       = 100  // tools that are considered for a question,
-	maxRankedInFull = 50   // and where all are listed already
+	maxTool     = 1500 // bytes of a full description,
+	minTool     = 400  // and where there is little room
+	minInFull   = 8    // tools have room in full,
+	maxInFull   = 15   // at most so many are shown in full,
+	maxOfServer = 5    // and so many of a server that the question does not name
+	maxRanked   = 200  // tools are considered for a question,
+
+	maxRankedInFull = 50 // and where all are listed already
 )
 
 // detail is the level of detail at which a tool is shown.
@@ -27,20 +27,20 @@ type detail int
 
 const (
 	named detail = iota + 1 // its name
-	brief                   // a line with all required parameters
+	brief                   // its name, with those of all required arguments
 	whole                   // as many parameters and notes as fit
 )
 
-// Shown has the tools that a model sees in all rounds of a query. [Planner.Plan] fills it. The zero value is for the
-// first round.
+// Shown has the tools that a model sees in a query. [Planner.Plan] fills it. The zero value is for the first round.
 type Shown struct {
 	started bool              // the tools for the first prompt are chosen
 	catalog string            // data block of all tools or servers, the same for each question
-	best    string            // data block of the tools that fit the question
-	found   []string          // data blocks of tools found by searches
+	best    string            // data block of the tools that fit the question; after the first round, of used and found ones
+	kept    []string          // tools found by searches, by plan name
 	details map[string]detail // by plan name
 	others  bool              // some tools are not shown, or not in full
 	listed  bool              // all tools are named
+	most    bool              // most tools are not shown
 	native  bool              // the model calls tools natively
 	called  bool              // it called tools in its last reply
 	offered []string          // the tools it can call, by plan name
@@ -51,10 +51,13 @@ type Shown struct {
 	room     int // bytes for their results
 }
 
-// Visible reports whether the model sees the name of a tool, and whether it also sees the required parameters.
+// Visible reports whether the model sees the name of a tool, and whether it also sees those of its required arguments.
 func (s *Shown) Visible(name string) (byName, withParameters bool) {
 	return s.details[name] >= named, s.details[name] >= brief
 }
+
+// Size returns the bytes of the tools in the first prompt of a round.
+func (s *Shown) Size() int { return len(s.catalog) + len(s.best) }
 
 // note records the level of detail at which a tool is shown.
 func (s *Shown) note(t *plan.Tool, d detail) { s.details[t.Name] = max(s.details[t.Name], d) }
@@ -64,42 +67,98 @@ func (s *Shown) note(t *plan.Tool, d detail) { s.details[t.Name] = max(s.details
 // many, the servers; it is the same for each question. The second part has the tools that fit the question, the best
 // in full.
 func (p *Planner) Show(ctx context.Context, req Request) *Shown {
-	s := &Shown{started: true, details: map[string]detail{}, approval: approval{needed: req.NeedsApproval}}
+	s := &Shown{}
 	p.show(ctx, req, s)
 	return s
 }
 
+// show chooses the tools for the first prompt of a round. After the first round, a catalog is shown in full only if it
+// is small, and in the second part those tools that were used or found are in full.
 func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	room := p.cfg.ToolTokens * bytesPerToken
-	s.room = max(room/4, 2*maxTool)
+	found := max(room/4, 2*maxTool) // bytes for what is found by searches
+	if !s.started {
+		s.started, s.room = true, found
+	}
+	s.forget(req)
+	s.best, s.listed, s.others, s.most = "", true, false, false
+	small := room
+	if req.Round > 1 {
+		small /= 4
+	}
 	servers := req.Tools.Servers()
-	all, listed := p.list(req.Tools, room*2/3, s)
-	if s.catalog = everything(servers, all, room); s.catalog != "" {
-		for _, e := range all {
-			s.note(e.tool, whole)
-		}
-		s.listed = true
+	all, fits := p.list(req.Tools, room)
+	l := layout{room: small - frame, servers: servers, shown: s}
+	if fits && l.everything(all) {
+		s.catalog = l.String()
 		return
 	}
+	s.forget(req)
 	s.others = true
-	if listed {
-		s.catalog = fit(shortened(servers, all), room*2/3-frame, s)
-		s.listed = s.catalog != ""
+	l = layout{room: room*5/6 - frame, servers: servers, shown: s}
+	if s.listed = fits && l.shortened(all); s.listed {
+		s.catalog = l.String()
+	} else {
+		s.forget(req)
+		s.catalog = purposes(servers, room/8-frame)
 	}
+	rest := room - len(s.catalog) - frame
+	if req.Round > 1 {
+		rest += found
+	}
+	l = layout{room: rest, servers: servers, shown: s}
+	words := texts.Words(req.Query)
+	var ranked []plan.Tool
+	inFull, full := rest, s.used(req)
+	switch {
+	case !s.listed:
+		inFull, ranked = rest/2, p.rank(ctx, req, req.Query, maxRanked)
+	case req.Round <= 1:
+		ranked = p.rank(ctx, req, req.Query, maxRankedInFull)
+	}
+	if req.Round <= 1 {
+		full = fitting(words, ranked, len(servers) > 1)
+	}
+	p.arrange(&l, full, inFull, ranked)
 	if !s.listed {
-		s.catalog = fit(heads(servers), room/8-frame, s)
+		for _, server := range meantServers(words, ranked) {
+			for t := range req.Tools.Of(server) {
+				l.short(t, p.signatureOf(t))
+			}
+		}
+		s.most = fewer(len(s.details), req.Tools)
 	}
-	rest := room - len(s.catalog)
-	inFull, limit := rest, maxRankedInFull
-	if !s.listed {
-		inFull, limit = rest/3, maxRanked
+	s.best = l.String()
+}
+
+// forget begins without any tool.
+func (s *Shown) forget(req Request) {
+	s.details, s.approval = map[string]detail{}, approval{needed: req.NeedsApproval}
+}
+
+// used returns the tools that were called in earlier rounds, and those found by searches.
+func (s *Shown) used(req Request) (tools []plan.Tool) {
+	names := s.kept
+	for _, o := range req.Outcomes {
+		names = append(names, o.Step.Tool)
 	}
-	ranked := p.rank(ctx, req, req.Query, limit)
-	var meant []string
-	if !s.listed {
-		meant = meantServers(req.Query, ranked)
+	for i, name := range names {
+		if t, unknown := req.Tools.Lookup(name); unknown == nil && !slices.Contains(names[:i], name) {
+			tools = append(tools, t)
+		}
 	}
-	s.best = p.arrange(req.Tools, ranked, meant, rest, inFull, s)
+	return tools
+}
+
+// fewer reports whether n is less than half of the tools.
+func fewer(n int, tools Tools) bool {
+	total := 0
+	for range tools.All() {
+		if total++; total > 2*n {
+			return true
+		}
+	}
+	return false
 }
 
 // entry is a tool with its signature.
@@ -109,107 +168,68 @@ type entry struct {
 }
 
 // list returns all tools, or false if their names do not fit.
-func (p *Planner) list(tools Tools, room int, s *Shown) (all []entry, fits bool) {
+func (p *Planner) list(tools Tools, room int) (all []entry, fits bool) {
 	for t := range tools.All() {
-		if room -= len(texts.Line(t.Name, maxName)) + len("(…)") + overhead; room < 0 {
+		if room -= len(texts.Line(t.Name, maxName)) + len("(), "); room < 0 {
 			return nil, false
 		}
 	}
 	for t := range tools.All() {
-		all = append(all, entry{t, p.signatureOf(t, s.approval.mark(t))})
+		all = append(all, entry{t, p.signatureOf(t)})
 	}
-	return all, true
+	return all, len(all) > 0
 }
 
-// everything describes all tools in full, server by server. It returns "" if they do not fit.
-func everything(servers []Server, all []entry, room int) string {
-	var lines []string
-	room -= frame
-	for i, e := range all {
-		if i == 0 || all[i-1].tool.Server != e.tool.Server {
-			lines = append(lines, header(serverOf(servers, e.tool.Server), maxInstructions))
-			room -= cost(lines[len(lines)-1])
+// fitting returns the ranked tools to show in full.
+func fitting(question []string, ranked []plan.Tool, several bool) (best []plan.Tool) {
+	of := map[string]int{}
+	for _, t := range ranked {
+		if of[t.Server]++; several && of[t.Server] > maxOfServer && !names(question, t.Server) {
+			continue
 		}
-		lines = append(lines, e.full)
-		if room -= cost(e.full); room < 0 {
-			return ""
+		if best = append(best, t); len(best) == maxInFull {
+			break
 		}
 	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return data(lines)
+	return best
 }
 
-// shortened are the lines of all tools, server by server.
-func shortened(servers []Server, all []entry) []line {
-	lines := make([]line, 0, len(all)+len(servers))
-	for i, e := range all {
-		if i == 0 || all[i-1].tool.Server != e.tool.Server {
-			lines = append(lines, newHead(serverOf(servers, e.tool.Server)))
+// arrange adds tools in full that the model has not seen in full, within inFull bytes, and then ranked tools that it
+// has not seen at all.
+func (p *Planner) arrange(l *layout, full []plan.Tool, inFull int, ranked []plan.Tool) {
+	end, limit := l.room-min(l.room, inFull), max(minTool, min(maxTool, inFull/minInFull))
+	for i := range full {
+		if t := &full[i]; l.room > end && l.shown.details[t.Name] < whole {
+			l.full(t, p.signatureOf(t), limit)
 		}
-		lines = append(lines, line{entry: e, length: len(e.line), least: e.minBrief()})
 	}
-	return lines
-}
-
-// arrange describes ranked tools that the model has not seen in that detail, server by server: the best in full, within
-// inFull bytes, and the others briefly. For servers that are clearly meant it also names the other tools.
-func (p *Planner) arrange(tools Tools, ranked []plan.Tool, meant []string, room, inFull int, s *Shown) string {
-	l := layout{room: room - frame, servers: tools.Servers()}
-	if len(meant) > 0 {
-		l.room -= room / 10 // for the names
-	}
-	inFull = l.room - min(l.room, inFull) // the room at which no more tools are shown in full
 	for i := range ranked {
-		t := &ranked[i]
-		sign := p.signatureOf(t, s.approval.mark(t))
-		if s.details[t.Name] < whole && l.room > inFull && l.add(t.Server, sign.full) {
-			s.note(t, whole)
-			continue
-		}
-		if s.details[t.Name] >= brief {
-			continue
-		}
-		text, complete := sign.brief(maxBrief)
-		if s.details[t.Name] == named && !complete || !l.add(t.Server, text) {
-			continue
-		}
-		s.note(t, named)
-		if complete {
-			s.note(t, brief)
-		}
+		l.short(&ranked[i], p.signatureOf(&ranked[i]))
 	}
-	if len(meant) > 0 {
-		l.room += room / 10
-	}
-	for _, server := range meant {
-		l.name(tools.Of(server), server, s)
-	}
-	return l.String()
 }
 
 // meantServers returns the servers of ranked tools that the question names, or that have most of the best five tools.
-func meantServers(query string, ranked []plan.Tool) (meant []string) {
-	const best, most, least = 5, 3, 3
-	words := texts.Words(query)
+func meantServers(question []string, ranked []plan.Tool) (meant []string) {
+	const best, most = 5, 3
 	among := map[string]int{}
 	for i, t := range ranked {
 		if i < best {
 			among[t.Server]++
 		}
-		if slices.Contains(meant, t.Server) {
-			continue
-		}
-		name := texts.Words(t.Server)
-		stated := len(t.Server) >= least && len(name) > 0 && !slices.ContainsFunc(name, func(w string) bool {
-			return !slices.Contains(words, w)
-		})
-		if stated || among[t.Server] == most {
+		if !slices.Contains(meant, t.Server) && (among[t.Server] == most || names(question, t.Server)) {
 			meant = append(meant, t.Server)
 		}
 	}
 	return meant
+}
+
+// names reports whether a question has all words of a server's name.
+func names(question []string, server string) bool {
+	const least = 3
+	words := texts.Words(server)
+	return len(server) >= least && len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool {
+		return !slices.Contains(question, w)
+	})
 }
 
 // frame is the size of a data block without its lines.
@@ -221,135 +241,76 @@ const overhead = len(llm.DataMark) + len("\n")
 // cost returns the size of lines in a data block.
 func cost(lines string) int { return len(lines) + (strings.Count(lines, "\n")+1)*overhead }
 
-// header is the line above the tools of a server.
-func header(s Server, limit int) string {
-	name := "[server " + texts.Line(s.Name, maxName) + "]"
-	if s.Private {
-		name += " [private]"
-	}
-	text := texts.Line(s.Instructions, maxInstructions)
-	room := limit - len(name) - len(" …")
-	switch {
-	case text == "":
-		return name
-	case room <= 0:
-		return name + " …"
-	}
-	return name + " " + texts.Cut(text, room)
-}
-
-func serverOf(servers []Server, name string) Server {
-	if i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == name }); i >= 0 {
-		return servers[i]
-	}
-	return Server{Name: name}
-}
-
 // data returns the data block with lines about tools.
 func data(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
 	return llm.Data("the servers' descriptions of their tools", strings.Join(lines, "\n"))
 }
 
-// line is a line that can be shortened.
-type line struct {
-	entry  // the tool; empty for a server
-	server Server
-	length int // without shortening
-	least  int
-}
-
-func heads(servers []Server) (lines []line) {
-	for _, s := range servers {
-		lines = append(lines, newHead(s))
-	}
-	return lines
-}
-
-func newHead(s Server) line {
-	return line{server: s, length: len(header(s, maxInstructions)), least: len(header(s, 0))}
-}
-
-// size returns the length of a line shortened to a limit.
-func (l line) size(limit int) int { return max(l.least, min(limit, l.length)) }
-
-// limit returns the highest limit, at most maxInstructions, for which the shortened lines take at most room bytes, and
-// their size. The limit is negative if the lines cannot be that short.
-func limit(lines []line, room int) (limit, taken int) {
-	sum := func(limit int) (n int) {
-		for _, l := range lines {
-			n += l.size(limit) + overhead
-		}
-		return n
-	}
-	low, high := -1, maxInstructions // the highest limit that fits is in low..high
-	for low < high {
-		if mid := (low + high + 1) / 2; sum(mid) <= room {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return low, sum(low)
-}
-
-// fit shortens lines until they take at most room bytes: if there are tools, the lines of servers to a quarter, then
-// all others evenly. It returns nil if the lines cannot be that short.
-func fit(lines []line, room int, s *Shown) string {
-	var servers, tools []line
-	for _, l := range lines {
-		if l.tool == nil {
-			servers = append(servers, l)
-		} else {
-			tools = append(tools, l)
-		}
-	}
-	share := room
-	if len(tools) > 0 {
-		_, least := limit(servers, 0)
-		share = max(share/4, least)
-	}
-	forServers, taken := limit(servers, share)
-	forTools, _ := limit(tools, room-taken)
-	if len(lines) == 0 || forServers < 0 || forTools < 0 {
-		return ""
-	}
-	var out []string
-	for _, l := range lines {
-		if l.tool == nil {
-			out = append(out, header(l.server, l.size(forServers)))
-			continue
-		}
-		text, complete := l.brief(l.size(forTools))
-		out = append(out, text)
-		s.note(l.tool, named)
-		if complete {
-			s.note(l.tool, brief)
-		}
-	}
-	return data(out)
-}
-
-// layout puts lines about tools below their servers, within a size.
+// layout puts tools below or, shortened, behind the names of their servers, within a size.
 type layout struct {
 	room    int // bytes
 	servers []Server
+	shown   *Shown
 	groups  []*group // in the order of their first tools
 }
 
-// group are the lines about tools of one server.
+// group are tools of one server: lines below its name, or shortened ones behind it.
 type group struct {
 	server string
-	lines  []string
+	short  bool
+	texts  []string
 }
 
-// add adds the description of a tool. It reports whether there was room.
-func (l *layout) add(server, text string) bool {
-	price := cost(text)
-	i := slices.IndexFunc(l.groups, func(g *group) bool { return g.server == server })
-	head := ""
+// everything adds all tools in full, until one does not fit.
+func (l *layout) everything(all []entry) bool {
+	return !slices.ContainsFunc(all, func(e entry) bool { return !l.full(e.tool, e.signature, maxTool) })
+}
+
+// shortened adds all tools shortened, until one does not fit.
+func (l *layout) shortened(all []entry) bool {
+	return !slices.ContainsFunc(all, func(e entry) bool { return !l.short(e.tool, e.signature) })
+}
+
+// full adds a tool in full. It reports whether there was room.
+func (l *layout) full(t *plan.Tool, s *signature, limit int) bool {
+	s.mark = l.shown.approval.mark(t)
+	text := s.long(limit)
+	added := l.add(group{server: t.Server}, text, cost(text), cost(header(serverOf(l.servers, t.Server))))
+	if added {
+		l.shown.note(t, whole)
+	}
+	return added
+}
+
+// short adds a shortened tool, unless the model has seen it. It reports whether there was room.
+func (l *layout) short(t *plan.Tool, s *signature) bool {
+	if l.shown.details[t.Name] != 0 {
+		return true
+	}
+	s.mark = l.shown.approval.mark(t)
+	text, complete := s.short()
+	added := l.behind(t.Server, text)
+	if added && complete {
+		l.shown.note(t, brief)
+	} else if added {
+		l.shown.note(t, named)
+	}
+	return added
+}
+
+// behind adds a text behind the name of a server.
+func (l *layout) behind(name, text string) bool {
+	return l.add(group{server: name, short: true}, text, len(", ")+len(text), overhead+len(server(serverOf(l.servers, name))))
+}
+
+// add adds a text to a group, at a price, and at a further one if the group is new.
+func (l *layout) add(to group, text string, price, first int) bool {
+	i := slices.IndexFunc(l.groups, func(g *group) bool { return g.server == to.server && g.short == to.short })
 	if i < 0 {
-		head = header(serverOf(l.servers, server), maxHeader)
-		price += cost(head)
+		price += first
 	}
 	if price > l.room {
 		return false
@@ -357,47 +318,24 @@ func (l *layout) add(server, text string) bool {
 	l.room -= price
 	if i < 0 {
 		i = len(l.groups)
-		l.groups = append(l.groups, &group{server, []string{head}})
+		l.groups = append(l.groups, &to)
 	}
-	l.groups[i].lines = append(l.groups[i].lines, text)
+	l.groups[i].texts = append(l.groups[i].texts, text)
 	return true
-}
-
-// name adds the names of a server's tools that the model has not seen.
-func (l *layout) name(tools iter.Seq[*plan.Tool], server string, s *Shown) {
-	const also, marks = "also: ", 40
-	var names []string
-	var shown []*plan.Tool
-	room, more := l.room-len(also)-marks, 0
-	for t := range tools {
-		if s.details[t.Name] != 0 {
-			continue
-		}
-		name := texts.Line(t.Name, maxName)
-		if room -= len(name) + len(", "); room < 0 {
-			more++
-			continue
-		}
-		names, shown = append(names, name), append(shown, t)
-	}
-	if more > 0 {
-		names = append(names, fmt.Sprintf("… and %d more", more))
-	}
-	if len(names) > 0 && l.add(server, also+strings.Join(names, ", ")) {
-		for _, t := range shown {
-			s.note(t, named)
-		}
-	}
 }
 
 // String returns the data block, "" if nothing was added.
 func (l *layout) String() string {
-	if len(l.groups) == 0 {
-		return ""
-	}
 	var lines []string
 	for _, g := range l.groups {
-		lines = append(lines, g.lines...)
+		if g.short {
+			lines = append(lines, server(serverOf(l.servers, g.server))+strings.Join(g.texts, ", "))
+			continue
+		}
+		if head := header(serverOf(l.servers, g.server)); head != "" {
+			lines = append(lines, head)
+		}
+		lines = append(lines, g.texts...)
 	}
 	return data(lines)
 }

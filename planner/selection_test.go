@@ -124,15 +124,15 @@ func TestQuestionsShareTheirBeginning(t *testing.T) {
 	}
 }
 
-// TestRoundsShareTheirBeginning: a repair and a search extend the prompt, and the next round repeats it up to its
-// results, whatever was found.
+// TestRoundsShareTheirBeginning: a repair and a search extend the prompt. The next round repeats the list of all tools;
+// it shows in full what was used or found, and nothing else.
 func TestRoundsShareTheirBeginning(t *testing.T) {
-	list := office(1000)
-	f := over(t, newSearched(list), `[{"tool":"find_tools","arguments":{"query":"approve coupons"}}]`, `[{"tool":"approve_coupon","arguments":{}}]`,
-		`{"steps":[{"id":"s1","tool":"approve_coupons","arguments":{"query":"all"}}],"more":true}`, `[]`)
+	list := office(200)
+	f := over(t, newSearched(list), `[{"tool":"find_tools","arguments":{"query":"archive rooms"}}]`, `[{"tool":"open_room","arguments":{}}]`,
+		`{"steps":[{"id":"s1","tool":"open_rooms","arguments":{"query":"all"}}],"more":true}`, `[]`)
 	shown := &planner.Shown{}
 	f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: list, Shown: shown})
-	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "approve_coupons", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}}
+	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "find_rooms", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}}
 	_, requests := f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: list, Round: 2, Outcomes: done, Shown: shown})
 	for i := range 2 {
 		if before, now := prompt(t, requests[i]), prompt(t, requests[i+1]); !strings.HasPrefix(now, before) {
@@ -140,23 +140,47 @@ func TestRoundsShareTheirBeginning(t *testing.T) {
 		}
 	}
 	first, second := prompt(t, requests[0]), prompt(t, requests[3])
-	tools := strings.LastIndex(first, "</data>") + len("</data>")
-	if n := common(first, second); n < tools {
-		t.Errorf("round 2 shares %d bytes with round 1, want the %d up to the end of the tools", n, tools)
+	all, used, ok := strings.Cut(second, "Tools that were used or found:\n")
+	if !ok || common(first, second) < len(all) {
+		t.Errorf("round 2 shares %d bytes with round 1, want the %d up to the end of the list", common(first, second), len(all))
 	}
-	if after := second[tools:]; !strings.Contains(after, "found by searches") || !strings.Contains(after, "| approve_coupons(query: string") {
-		t.Errorf("round 2 does not show what round 1 had found:\n%s", after)
+	for _, want := range []string{"\n| archive_rooms(query: string, since?", "\n| find_rooms(query: string, since?"} {
+		if !strings.Contains(used, want) {
+			t.Errorf("round 2: got\n%s\nwant %q in it", used, want)
+		}
+	}
+	if strings.Contains(used, "_invoices") {
+		t.Errorf("round 2: got\n%s\nwant nothing that was neither used nor found", used)
 	}
 }
 
-// TestPromptAtThousandTools: the tools of a prompt stay within the budget; the best ones are there in full.
+// TestSmallCatalogStaysWhole: few tools are shown in full in all rounds, more of them only in the first.
+func TestSmallCatalogStaysWhole(t *testing.T) {
+	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "find_invoices", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}}
+	for n, whole := range map[int]bool{10: true, 40: false} {
+		list := office(n)
+		f := over(t, newSearched(list), `{"steps":[],"more":true}`)
+		shown := &planner.Shown{}
+		f.ask(t, planner.Request{Query: "q", Tools: list, Shown: shown})
+		_, requests := f.ask(t, planner.Request{Query: "q", Tools: list, Shown: shown, Round: 2, Outcomes: done})
+		if second := prompt(t, requests[1]); strings.Contains(second, "There are no other tools.") != whole || strings.Contains(second, list[n-1].Name+"(query: string") != whole {
+			t.Errorf("%d tools: got\n%s\nwant all in full: %t", n, second, whole)
+		}
+	}
+}
+
+// TestPromptAtThousandTools: the tools of a prompt stay within the budget; the best ones are there in full, at most
+// five of a server, and others shortened.
 func TestPromptAtThousandTools(t *testing.T) {
 	list := office(1000)
 	f := over(t, newSearched(list), `[]`)
 	_, requests := f.ask(t, planner.Request{Query: "review invoices and lock rooms", Tools: list})
 	user := requests[0].Users[0]
-	if n := len(blocks(user)); n > 24_000 || n < 20_000 {
-		t.Errorf("got %d bytes of tools, want 24000 at most and nearly as many", n)
+	if n := len(blocks(user)); n > 12_000 {
+		t.Errorf("got %d bytes of tools, want 12000 at most", n)
+	}
+	if n, rooms := strings.Count(user, "\n|   query: "), strings.Count(user, "the rooms must have"); n != 15 || rooms != 5 {
+		t.Errorf("got %d tools in full, %d of them for rooms, want 15 and 5", n, rooms)
 	}
 	if n := len(prompt(t, requests[0])); n > 24_000+8_000 {
 		t.Errorf("got a prompt of %d bytes, want 32000 at most", n)
@@ -165,8 +189,8 @@ func TestPromptAtThousandTools(t *testing.T) {
 		"| [server invoices-desk]\n",
 		"| review_invoices(query: string, since?: string<date>, limit?: integer 1..100 = 10) [read-only]\n|   review invoices of",
 		"| lock_rooms(query: string, since?",
-		"(query: string, …) [read-only]: ", // a shortened one
-		"There are other tools, which find_tools shows.",
+		"\n| rooms-desk: release_rooms(query, …), approve_rooms(query, …), ", // shortened
+		"\nMost tools are not shown. find_tools shows others, and shortened ones in full.\n",
 	} {
 		if !strings.Contains(user, want) {
 			t.Errorf("got\n%s\nwant %q in it", user, want)
@@ -204,6 +228,68 @@ func TestMeantServer(t *testing.T) {
 	_, requests := f.ask(t, planner.Request{Query: "book days off with the holiday planner", Tools: list})
 	if user := requests[0].Users[0]; !strings.Contains(user, "zz00") || !strings.Contains(user, "zz29") {
 		t.Errorf("got\n%s\nwant all tools of the server named", user)
+	}
+}
+
+// TestVisible: a tool counts as visible only if the prompt has it with the names of all required arguments.
+func TestVisible(t *testing.T) {
+	list := office(300)
+	var many []string
+	for i := range 30 {
+		many = append(many, fmt.Sprint("an_argument_", i))
+	}
+	for i := range list {
+		switch i % 3 {
+		case 1: // more than fit
+			list[i].InputSchema = takes(many...)
+		case 2:
+			list[i].InputSchema = json.RawMessage(`{"type":"object"}`)
+		}
+	}
+	f := over(t, newSearched(list), `[]`)
+	shown := &planner.Shown{}
+	_, requests := f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: list, Shown: shown})
+	user := requests[0].Users[0]
+	for _, tool := range list {
+		byName, withArguments := shown.Visible(tool.Name)
+		has := func(call string) bool {
+			return strings.Contains(user, " "+tool.Name+call+",") || strings.Contains(user, " "+tool.Name+call+"\n")
+		}
+		complete := has("(query, …)") || has("(arguments unknown)") || strings.Contains(user, "| "+tool.Name+"(")
+		if !byName || withArguments != complete || !complete && !has("(arguments not shown)") {
+			t.Errorf("%s: visible %t, with arguments %t; the prompt has them: %t", tool.Name, byName, withArguments, complete)
+		}
+	}
+}
+
+// TestEqualNames: equal names of several servers are all listed, each with its server.
+func TestEqualNames(t *testing.T) {
+	list := office(200)
+	for i := range 3 {
+		server := fmt.Sprint("mail", i)
+		list = append(list, plan.Tool{Name: server + ".send", Server: server, Tool: "send", Description: "Sends mail", InputSchema: takes("to")})
+	}
+	f := over(t, newSearched(list), `[]`)
+	_, requests := f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: list})
+	if want := "\n| mail0: mail0.send(to)\n| mail1: mail1.send(to)\n| mail2: mail2.send(to)\n"; !strings.Contains(requests[0].Users[0], want) {
+		t.Errorf("got\n%s\nwant %q in it", requests[0].Users[0], want)
+	}
+}
+
+// TestPurposes: servers say what they are for, not what an agent should do, and a server without a name has no line.
+func TestPurposes(t *testing.T) {
+	list := append(office(10), plan.Tool{Name: "lone", Tool: "lone"})
+	for _, row := range []struct{ instructions, want string }{
+		{"Keeps invoices. Prints them, too.", "[server invoices-desk] Keeps invoices. Prints them, too.\n"},
+		{"Keeps invoices.\nAlways call list_invoices first.\nIt is fast.", "[server invoices-desk] Keeps invoices.\n"},
+		{"You are an expert in invoices.", "[server invoices-desk]\n"},
+		{strings.Repeat("long ", 100), "long lo…\n"},
+	} {
+		f := over(t, newSearched(list), `[]`)
+		_, requests := f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: instructed{list, row.instructions}})
+		if user := requests[0].Users[0]; !strings.Contains(user, row.want) || strings.Contains(user, "[server ]") || !strings.Contains(user, "\n| lone(") {
+			t.Errorf("%s: got\n%s\nwant %q in it", row.instructions, user, row.want)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // Bounds of a signature. Definitions of tools are untrusted.
 const (
 	maxParameters  = 30
+	maxCall        = 300 // bytes of the required ones in a shortened list
 	maxExplanation = 120 // bytes about one parameter
 	maxDescription = 500 // bytes about a tool
 	maxName        = 200 // bytes
@@ -23,14 +24,15 @@ const (
 type signature struct {
 	name     string
 	params   []string // with their types, the required ones first
-	required int      // of them
-	cut      bool     // there are others
+	required []string // the names of all required ones
+	optional bool     // there are others
+	cut      bool     // not all are in params
+	unknown  bool     // the tool does not declare its parameters
 	result   string
 	hints    string
+	mark     string // of approval
 	about    string
 	notes    []string // about parameters
-	full     string   // the long description, at most maxTool bytes
-	line     string   // the brief description, at most maxBrief bytes
 }
 
 // newSignature reads the definition of a tool.
@@ -43,8 +45,8 @@ func newSignature(t *plan.Tool) *signature {
 		s.result = " -> " + texts.Cut((&typeWriter{}).typeOf(output, 0), maxType)
 	}
 	input, err := schema.Read(t.InputSchema)
-	if err != nil {
-		s.cut = true
+	if err != nil || len(input.Fields) == 0 && !takesNothing(t.InputSchema) {
+		s.unknown = true
 		return s
 	}
 	parameters := slices.Clone(input.Fields)
@@ -57,6 +59,12 @@ func newSignature(t *plan.Tool) *signature {
 		}
 		return 1
 	})
+	for _, p := range parameters {
+		if p.Required {
+			s.required = append(s.required, texts.Line(p.Name, maxName))
+		}
+	}
+	s.optional = len(parameters) > len(s.required)
 	if len(parameters) > maxParameters {
 		parameters, s.cut = parameters[:maxParameters], true
 	}
@@ -67,14 +75,26 @@ func newSignature(t *plan.Tool) *signature {
 			param += " = " + texts.Line(string(d), maxName)
 		}
 		s.params = append(s.params, param)
-		if p.Required {
-			s.required++
-		}
-		if p.Description != "" {
+		if !repeats(p.Name, p.Description) {
 			s.notes = append(s.notes, "\n  "+texts.Line(p.Name, maxName)+": "+texts.Line(p.Description, maxExplanation))
 		}
 	}
 	return s
+}
+
+// takesNothing reports whether a schema without properties says that there are none.
+func takesNothing(input json.RawMessage) bool {
+	var s struct {
+		Properties           map[string]json.RawMessage `json:"properties"`
+		AdditionalProperties json.RawMessage            `json:"additionalProperties"`
+	}
+	return json.Unmarshal(input, &s) == nil && (s.Properties != nil || string(s.AdditionalProperties) == "false")
+}
+
+// repeats reports whether a text about a parameter says no more than its name.
+func repeats(name, text string) bool {
+	known := append(texts.Words(name), "the", "a", "an", "of", "for", "to", "this", "parameter", "argument", "value")
+	return !slices.ContainsFunc(texts.Words(text), func(w string) bool { return !slices.Contains(known, w) })
 }
 
 // learn adds the learned result type and argument names of a tool that does not declare them.
@@ -82,21 +102,44 @@ func (s *signature) learn(result string, arguments []string) {
 	if s.result == "" && result != "" {
 		s.result = " -> " + texts.Cut(result, maxType) + " (seen)"
 	}
-	if len(s.params) == 0 && !s.cut && len(arguments) > 0 {
+	if s.unknown && len(arguments) > 0 {
 		s.notes = append(s.notes, "\n  accepted before: "+texts.Line(strings.Join(arguments, ", "), maxExplanation))
 	}
 }
 
-// call writes the call of the tool with the first n of its parameters.
-func (s *signature) call(n int) string {
-	params := strings.Join(s.params[:n], ", ")
-	if n < len(s.params) || s.cut {
-		if n > 0 {
-			params += ", "
-		}
-		params += "…"
+// call writes the call of the tool.
+func (s *signature) call() string {
+	params := strings.Join(s.params, ", ")
+	switch {
+	case s.unknown:
+		params = "arguments unknown"
+	case s.cut:
+		params += ", …"
 	}
 	return s.name + "(" + params + ")"
+}
+
+// short writes the name of the tool with those of its required parameters; "…" stands for optional ones. The mark of
+// approval is a character behind. It reports whether the parameters fit.
+func (s *signature) short() (text string, complete bool) {
+	params := slices.Clone(s.required)
+	switch {
+	case s.unknown:
+		params = append(params, "arguments unknown")
+	case s.optional:
+		params = append(params, "…")
+	}
+	text, complete = "("+strings.Join(params, ", ")+")", true
+	if len(text) > maxCall {
+		text, complete = "(arguments not shown)", false
+	}
+	switch s.mark {
+	case needsApproval:
+		text += shortApproval
+	case needsApprovalLater:
+		text += shortApprovalLater
+	}
+	return s.name + text, complete
 }
 
 // long describes the tool in a few lines: its call, its purpose and its parameters. "…" marks omissions.
@@ -108,7 +151,7 @@ func (s *signature) call(n int) string {
 // It has at most limit bytes, including the marks of data lines. Descriptions of parameters are left out first.
 func (s *signature) long(limit int) string {
 	const mark, left = len(llm.DataMark), "\n  …"
-	text := texts.Cut(s.call(len(s.params))+s.result+s.hints, limit-mark-len("…"))
+	text := texts.Cut(s.call()+s.result+s.hints+s.mark, limit-mark-len("…"))
 	if room := limit - len(text) - 2*mark - len(left); s.about != "" && room > 0 {
 		text += "\n  " + texts.Cut(s.about, room)
 	}
@@ -129,32 +172,6 @@ func (s *signature) long(limit int) string {
 	return text
 }
 
-// brief describes the tool in a line of at most limit bytes or, if that is not possible, by its name alone. "…" marks
-// omissions. It reports whether the line has all required parameters.
-func (s *signature) brief(limit int) (text string, complete bool) {
-	const least = 20 // bytes of a useful description
-	text = s.call(s.required)
-	tail := s.hints
-	if len(text)+len(tail) > limit && tail != "" {
-		tail = " …"
-	}
-	text += tail
-	if complete = len(text) <= limit && !(s.cut && s.required == len(s.params)); !complete {
-		text = s.name + "(…)"
-	}
-	switch room := limit - len(text) - len(": …"); {
-	case s.about == "":
-	case room >= min(least, len(s.about)):
-		text += ": " + texts.Cut(s.about, room)
-	case !strings.Contains(text, "…") && room >= 0:
-		text += ": …"
-	}
-	return text, complete
-}
-
-// minBrief is the least length of a brief description.
-func (s *signature) minBrief() int { return len(s.name) + len("(…)") }
-
 func hints(a plan.Annotations) string {
 	switch {
 	case a.ReadOnly():
@@ -165,15 +182,12 @@ func hints(a plan.Annotations) string {
 	return ""
 }
 
-// signatureOf returns the signature of a tool with its full and brief descriptions. mark is added to its hints.
-func (p *Planner) signatureOf(t *plan.Tool, mark string) *signature {
+// signatureOf returns the signature of a tool with what was learned of it.
+func (p *Planner) signatureOf(t *plan.Tool) *signature {
 	s := newSignature(t)
-	s.hints += mark
 	if p.learned != nil {
 		s.learn(p.learned(t))
 	}
-	s.full = s.long(maxTool)
-	s.line, _ = s.brief(maxBrief)
 	return s
 }
 

@@ -19,7 +19,11 @@ func TestSignature(t *testing.T) {
 	for _, row := range []struct {
 		name, schema, output, want string
 	}{
-		{"nothing", ``, ``, "t() [read-only]\n  About."},
+		{"nothing", ``, ``, "t(arguments unknown) [read-only]\n  About."},
+		{"any object", `{"type":"object"}`, ``, "t(arguments unknown) [read-only]\n  About."},
+		{"no arguments", `{"type":"object","properties":{}}`, ``, "t() [read-only]\n  About."},
+		{"no others", `{"type":"object","additionalProperties":false}`, ``, "t() [read-only]\n  About."},
+		{"names repeated", `{"properties":{"userId":{"description":"The user ID"},"q":{"description":"A q of more"}}}`, ``, "t(userId?: any, q?: any) [read-only]\n  About.\n  q: A q of more"},
 		{"required first, then as declared", `{"properties":{"c":{"type":"string"},"b":{"type":"number"},"a":{"type":"boolean"}},"required":["a"]}`, ``,
 			"t(a: boolean, c?: string, b?: number) [read-only]\n  About."},
 		{"explained", `{"properties":{"a":{"type":"string","description":"the\n first"}}}`, ``, "t(a?: string) [read-only]\n  About.\n  a: the first"},
@@ -31,7 +35,7 @@ func TestSignature(t *testing.T) {
 			`t(a?: ("x" | "y")[], b?: {c: string}, d?: any[], e?: object) [read-only]` + "\n  About."},
 		{"references", `{"properties":{"a":{"$ref":"#/$defs/x~1y"},"b":{"$ref":"#/$defs/none"},"c":{"$ref":"http://x/y"}},"$defs":{"x/y":{"type":"string"}}}`, ``,
 			"t(a?: string, b?: any, c?: any) [read-only]\n  About."},
-		{"result", `{}`, `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`, "t() -> {n: integer} [read-only]\n  About."},
+		{"result", `{}`, `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`, "t(arguments unknown) -> {n: integer} [read-only]\n  About."},
 		{"root reference", composed, composed, `t(city: string 2.. characters, nights: integer 1.., class?: "low" | "high", note?: string | null)` +
 			` -> {city: string 2.. characters, nights: integer 1.., class?: "low" | "high", note?: string | null} [read-only]` + "\n  About.\n  city: Town to sleep in"},
 		{"alternatives", `{"anyOf":[{"properties":{"id":{"type":"integer"}},"required":["id"]},{"properties":{"name":{"type":"string"},"at":{"anyOf":[{"properties":{"x":{}}},{"required":["y"]}]}}}]}`, ``,
@@ -44,7 +48,7 @@ func TestSignature(t *testing.T) {
 			`t(a?: {[name]: number}, b?: [number, string], c?: string[] | null) [read-only]` + "\n  About."},
 		{"contains itself", `{"properties":{"name":{"type":"string"},"parts":{"type":"array","items":{"$ref":"#"}}}}`, ``,
 			`t(name?: string, parts?: any[]) [read-only]` + "\n  About."},
-		{"wrong kinds", `{"properties":7,"required":"a","type":[],"enum":{}}`, ``, "t() [read-only]\n  About."},
+		{"wrong kinds", `{"properties":7,"required":"a","type":[],"enum":{}}`, ``, "t(arguments unknown) [read-only]\n  About."},
 		{"wrong unions", `{"properties":{"a":{"anyOf":7},"b":{"enum":[]},"c":{"type":"string","format":7,"description":[]},"d":7}}`, ``,
 			"t(a?: any, b?: any, c?: string, d?: any) [read-only]\n  About."},
 	} {
@@ -65,15 +69,15 @@ func TestSignature_Learned(t *testing.T) {
 	silent := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	says := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"string"}`)}
 	for range 2 {
-		if got, want := p.signatureOf(silent, "").long(1000), "t() -> {n: integer} (seen)\n  accepted before: q, limit"; got != want {
+		if got, want := p.signatureOf(silent).long(1000), "t(arguments unknown) -> {n: integer} (seen)\n  accepted before: q, limit"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if got, want := p.signatureOf(says, "").long(1000), "t(a?: any) -> string"; got != want {
+		if got, want := p.signatureOf(says).long(1000), "t(a?: any) -> string"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 	result, names = "string", nil
-	if got, want := p.signatureOf(silent, "").long(1000), "t() -> string (seen)"; got != want {
+	if got, want := p.signatureOf(silent).long(1000), "t(arguments unknown) -> string (seen)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -86,9 +90,9 @@ func FuzzSignature(f *testing.F) {
 			return
 		}
 		sign := newSignature(&plan.Tool{Name: about, Description: about, InputSchema: schema, OutputSchema: schema})
-		line, _ := sign.brief(limit)
-		if len(line) > max(limit, sign.minBrief()) || strings.ContainsAny(line, "\n\r") {
-			t.Errorf("got %q, want a line of at most %d bytes", line, limit)
+		line, _ := sign.short()
+		if len(line) > maxCall+maxName || strings.ContainsAny(line, "\n\r") {
+			t.Errorf("got %q, want a line of at most %d bytes", line, maxCall+maxName)
 		}
 		got := sign.long(limit)
 		if marks := 2 * (1 + strings.Count(got, "\n")); len(got)+marks > limit+4 {

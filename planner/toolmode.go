@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,12 +67,25 @@ func (p *Planner) showTools(ctx context.Context, req Request) *Shown {
 // showNative lets the model call ranked tools, as far as the budget allows. Their order depends on nothing but the
 // names, so that endpoints can cache them.
 func (p *Planner) showNative(req Request, ranked []plan.Tool) *Shown {
-	s := &Shown{started: true, native: true, details: map[string]detail{}, approval: approval{needed: req.NeedsApproval}}
+	s := &Shown{started: true, native: true}
+	s.forget(req)
 	room := p.cfg.ToolTokens * bytesPerToken
 	s.room = max(room, 2*maxTool)
-	s.best, _ = p.offer(req.Tools, ranked, room, s)
+	p.offer(req.Tools, ranked, room, s)
 	slices.Sort(s.offered)
+	s.best = s.names(req.Tools)
 	return s
+}
+
+// names returns a data block of the tools that the model can call.
+func (s *Shown) names(tools Tools) string {
+	l := layout{room: math.MaxInt, servers: tools.Servers()}
+	for _, name := range s.offered {
+		if t, unknown := tools.Lookup(name); unknown == nil {
+			l.behind(t.Server, texts.Line(name, maxName)+s.approval.mark(&t))
+		}
+	}
+	return l.String()
 }
 
 // offer lets the model call ranked tools within a size: a quarter of it for a data block with their names, server by
@@ -83,7 +97,7 @@ func (p *Planner) offer(tools Tools, ranked []plan.Tool, room int, s *Shown) (na
 		if s.details[t.Name] != 0 || len(s.offered) == maxNative-1 { // beside find_tools
 			continue
 		}
-		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.add(t.Server, texts.Line(t.Name, maxName)+s.approval.mark(&t)) {
+		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.behind(t.Server, texts.Line(t.Name, maxName)+s.approval.mark(&t)) {
 			room -= cost
 			taken += cost
 			s.note(&t, whole)
@@ -179,7 +193,7 @@ func (n native) size() int {
 func (p *Planner) nativeTool(name string, t plan.Tool) native {
 	var schema map[string]json.RawMessage
 	usable := len(t.InputSchema) <= maxSchema && json.Unmarshal(t.InputSchema, &schema) == nil && schema != nil
-	plain := texts.Line(p.signatureOf(&t, "").full, maxNativeText)
+	plain := texts.Line(p.signatureOf(&t).long(maxTool), maxNativeText)
 	if kind := string(schema["type"]); !usable || kind != "" && kind != `"object"` {
 		return native{llm.Tool{Name: name, Description: plain, Schema: json.RawMessage(`{"type":"object"}`)}}
 	}

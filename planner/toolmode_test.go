@@ -147,10 +147,13 @@ func TestToolModeKeepsItsTools(t *testing.T) {
 	}
 	told := r[1].Users[1]
 	for _, tool := range list[40:] {
-		found := strings.Contains(told, "| "+tool.Name+"\n")
+		found := strings.Contains(told, " "+tool.Name+",") || strings.Contains(told, " "+tool.Name+"\n")
 		if can := slices.Contains(after, tool.Name); found != can {
 			t.Errorf("%s can be called: %v; the model is told so: %v", tool.Name, can, found)
 		}
+	}
+	if !strings.Contains(r[2].Users[0], "\n| s: "+strings.Join(after[1:], ", ")+"\n") {
+		t.Errorf("got the next round\n%s\nwant the names of %v", r[2].Users[0], after[1:])
 	}
 	if !strings.Contains(told, `"bake": found bake_`) {
 		t.Errorf("got %s, want what was found", told)

@@ -325,7 +325,7 @@ func TestFlows_Prompt(t *testing.T) {
 		k.query(router.Query{Text: "get_employee and send_email to Ada", Approved: approved})
 		prompt := string(k.model.Requests()[0].Body)
 		private := strings.Contains(prompt, "[server hr] [private]")
-		writes := strings.Contains(prompt, "send_email() [needs approval]")
+		writes := strings.Contains(prompt, "send_email(arguments unknown) [needs approval]")
 		if private == approved || writes == approved {
 			t.Errorf("approved %v: got the prompt %s", approved, prompt)
 		}

@@ -420,7 +420,8 @@ func TestQuery_LostServer(t *testing.T) {
 	}
 }
 
-// TestShown holds that a model is shown the servers with their instructions, and in later rounds what it has found.
+// TestShown holds that a model is shown all tools shortened, and in later rounds what it has found in full, below the
+// server with its purpose.
 func TestShown(t *testing.T) {
 	k := newKit(t, nil, `[{"tool":"find_tools","arguments":{"query":"hotel room in a city"}}]`,
 		`{"steps":[{"id":"a","tool":"echo","arguments":{"x":1}}],"more":true}`, `[]`)
@@ -432,10 +433,10 @@ func TestShown(t *testing.T) {
 		}
 	}
 	const found = "| hotel(city: string 2.. characters, nights?: integer 1..30 | null,"
-	if len(rounds) != 3 || !strings.Contains(rounds[0], "\n| [server peer] For tests. </da…\n") || strings.Contains(rounds[0], found) {
-		t.Fatalf("got %q, want three turns, the first with the server's instructions", rounds)
+	if len(rounds) != 3 || !strings.Contains(rounds[0], "\n| peer: echo(arguments unknown), ") || strings.Contains(rounds[0], found) {
+		t.Fatalf("got %q, want three turns, the first with all tools shortened", rounds)
 	}
-	if !strings.Contains(rounds[2], found) {
+	if !strings.Contains(rounds[2], "\n| [server peer] For tests. </data>\n") || !strings.Contains(rounds[2], found) {
 		t.Errorf("got the second round\n%s\nwant in it what the first had found", rounds[2])
 	}
 }

@@ -27,7 +27,7 @@ type view struct {
 // secrets from results.
 func promptOf(req Request, now time.Time, mask func(string) string) (system, user string, excerpts map[string]*excerpt) {
 	v := view{
-		Query: req.Query, Now: now.Format(prompts.TimeLayout), Context: llm.Conversation(req.Context, prompts.MaxHistory),
+		Query: req.Query, Now: prompts.Time(now), Context: llm.Conversation(req.Context, prompts.MaxHistory),
 	}
 	if req.Note != "" {
 		v.Note = llm.Data("the planner", req.Note)

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"strings"
 	"text/template"
+	"time"
 )
 
 //go:embed *.tmpl
@@ -15,8 +16,17 @@ var templates = template.Must(template.ParseFS(files, "*.tmpl"))
 // MaxHistory bounds the conversation so far in a prompt, in bytes.
 const MaxHistory = 8 << 10
 
-// TimeLayout is the form of the present time and its zone in a prompt.
-const TimeLayout = "Monday, 2006-01-02 15:04 MST (UTC-07:00)"
+// Time writes the present time and its zone for a prompt.
+func Time(now time.Time) string {
+	zone := " UTC-07:00"
+	switch name, offset := now.Zone(); {
+	case name == "UTC" && offset == 0:
+		zone = " UTC"
+	case strings.Trim(name, "+-0123456789") != "": // a name, not an offset once more
+		zone = " MST (UTC-07:00)"
+	}
+	return now.Format("Monday, 2006-01-02 15:04" + zone)
+}
 
 // Render executes a template. An error is a mistake in the template or the type of its data.
 func Render(name string, data any) string {

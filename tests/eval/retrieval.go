@@ -45,10 +45,13 @@ type retrievalSummary struct {
 	Heap  float64 `json:"index_mib"` // of the heap, after collection
 }
 
-// shares are shares of questions, by what the planner shows a model of all their relevant tools.
+// shares are about what the first prompt of the planner shows a model of the relevant tools.
 type shares struct {
-	Visible float64 `json:"visible@budget"` // with all parameters that they require
-	Named   float64 `json:"named@budget"`   // at least by name
+	Gold    float64 `json:"gold@budget"`    // share of the groups of which a tool is shown with all arguments that it requires
+	Visible float64 `json:"visible@budget"` // share of the questions for which that holds of all groups
+	Named   float64 `json:"named@budget"`   // of which tools of all groups are shown, at least by name
+	Prompt  float64 `json:"prompt_tokens"`  // mean of the descriptions of tools, at four bytes each
+	groups  float64
 }
 
 // question is a line of a retrieval file. Any member of a group satisfies that group.
@@ -129,15 +132,15 @@ func (c *retrieval) Run(e *env) error {
 		}
 		if len(q.Relevant) > 0 {
 			sum.judge(q, ranked)
-			named, visible := shown.show(e.ctx, q)
-			sum.Named, sum.Visible = sum.Named+number(named), sum.Visible+number(visible)
+			shown.show(e.ctx, q, &sum.shares)
 		}
 		e.report(i+1, len(questions))
 	}
 	for _, f := range []*float64{&sum.Recall1, &sum.Recall5, &sum.Recall10, &sum.Hit1, &sum.Complete10, &sum.MRR,
-		&sum.NDCG10, &sum.Visible, &sum.Named} {
+		&sum.NDCG10, &sum.Visible, &sum.Named, &sum.Prompt} {
 		*f /= float64(max(sum.Judged, 1))
 	}
+	sum.Gold /= max(sum.groups, 1)
 	sum.P50, sum.P99 = percentile(times, 0.5), percentile(times, 0.99)
 	return e.print(sum, c.JSON)
 }
@@ -260,11 +263,11 @@ func (p *prompts) Rank(ctx context.Context, question string, _ planner.Tools, li
 	return ranked
 }
 
-// show reports whether the prompt for a question names a tool of each group, and whether it also shows all required
-// parameters of that tool.
-func (p *prompts) show(ctx context.Context, q question) (named, visible bool) {
+// show adds what the prompt for a question shows of a tool of each group.
+func (p *prompts) show(ctx context.Context, q question, sum *shares) {
 	shown := p.planner.Show(ctx, planner.Request{Query: q.Query, Tools: p.tools})
-	named, visible = true, true
+	sum.Prompt += float64(shown.Size()) / 4
+	named, visible := true, true
 	for _, group := range q.Relevant {
 		byName, whole := false, false
 		for _, id := range group {
@@ -273,7 +276,10 @@ func (p *prompts) show(ctx context.Context, q question) (named, visible bool) {
 				byName, whole = byName || n, whole || w
 			}
 		}
+		sum.groups++
+		sum.Gold += number(whole)
 		named, visible = named && byName, visible && whole
 	}
-	return named, visible
+	sum.Named += number(named)
+	sum.Visible += number(visible)
 }

@@ -102,21 +102,26 @@ func record(ctx context.Context, r *Request, took time.Duration, outcome, why st
 			Server: r.Server, Method: r.Method, Tool: recordedItem(r), Source: cmp.Or(r.Source, trust.SourceClient),
 		},
 		Verdict: *r.verdict, Outcome: outcome, Reason: why,
-		Duration: float64(took.Microseconds()) / 1e3,
+		Duration: float64(took.Microseconds()) / 1e3, TraceID: recordedTrace(ctx, r),
 	}
 	if e.Decision == string(trust.Deny) && outcome == audit.OutcomeError {
 		e.Outcome = audit.OutcomeDenied // such as a tool that waits for approval
 	}
+	return e
+}
+
+// recordedTrace returns the id of the trace of a request; empty without one.
+func recordedTrace(ctx context.Context, r *Request) string {
 	span := trace.SpanContextFromContext(ctx)
-	if sent := (tracing.Remote{Parent: jsonrpc.Get(r.Params, "_meta", "traceparent"), Header: r.Header}); !span.HasTraceID() &&
-		sent.Sent() { // by a client whose traces the router does not join
+	if !span.HasTraceID() { // the client may have sent one that the router does not join
+		sent := tracing.Remote{Parent: jsonrpc.Get(r.Params, "_meta", "traceparent"), Header: r.Header}
 		ctx, _ = sent.Context(ctx, true)
 		span = trace.SpanContextFromContext(ctx)
 	}
-	if span.HasTraceID() {
-		e.TraceID = span.TraceID().String()
+	if !span.HasTraceID() {
+		return ""
 	}
-	return e
+	return span.TraceID().String()
 }
 
 // recordedItem returns the tool, prompt or resource of a request.

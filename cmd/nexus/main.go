@@ -115,7 +115,6 @@ func report(stderr io.Writer, err error) int {
 	var conflict *catalog.Conflict
 	var mistakes *cases.Error
 	var unreadable *results.Error
-	var unusable *audit.UnusableError
 	code := exitFailed
 	switch {
 	case err == nil:
@@ -123,7 +122,7 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &exit):
 		code = exit.code
 	case errors.As(err, &wrong), errors.As(err, &conflict), errors.As(err, &mistakes), errors.As(err, &unreadable),
-		errors.As(err, &unusable):
+		errors.Is(err, audit.ErrUnusable):
 		code = exitUsage
 	}
 	text := err.Error()

@@ -103,7 +103,7 @@ func New(cfg Config, mask func(text string) string, logger *slog.Logger) *Log {
 var ErrLost = errors.New("the last lines of the audit log could not be written and are lost")
 
 // Open opens the file, once; Begin opens it if nobody has. stdout is for the path stdout; nil refuses that path,
-// because standard output has another use. The error is ErrInUse or an *UnusableError.
+// because standard output has another use. The error is ErrInUse or ErrUnusable.
 func (l *Log) Open(stdout *os.File) error {
 	if l == nil {
 		return nil
@@ -195,7 +195,7 @@ func (l *Log) describe(arguments []byte) []byte {
 	case l.cfg.Arguments == ArgumentsRedacted:
 		return shortened(l.mask(string(arguments[:min(len(arguments), maxRedacted)])))
 	}
-	return []byte(`"` + hashOf(arguments) + `"`)
+	return append(appendHash([]byte{'"'}, arguments), '"')
 }
 
 // warn logs, once a minute, that lines are lost or cannot be written. The caller has locked mu.
@@ -294,8 +294,7 @@ func (l *Log) flush() error {
 			return err
 		}
 		l.mu.Lock()
-		l.file.take(l.queue.waiting)
-		l.queue.waiting = nil
+		l.queue.waiting = l.file.take(l.queue.waiting)
 		l.mu.Unlock()
 	}
 }

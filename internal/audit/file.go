@@ -25,21 +25,18 @@ const (
 	rotateAge  = 7 * 24 * time.Hour
 )
 
-// UnusableError is the error of a log whose path cannot be used.
-type UnusableError struct{ Path, Why string }
+const maxKept = 1 << 20 // bytes of a chunk whose memory is used again
 
-// Error implements error.
-func (e *UnusableError) Error() string {
-	return fmt.Sprintf("the audit log %s cannot be used: %s; set audit.path to a file that the router may write",
-		e.Path, e.Why)
-}
+// ErrUnusable is the error of a log whose path cannot be used.
+var ErrUnusable = errors.New("cannot be used")
 
 // unusable returns the error of a path that cannot be used because of err; nil without one.
 func unusable(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &UnusableError{path, withoutPath(err).Error()}
+	return fmt.Errorf("the audit log %s %w: %w; set audit.path to a file that the router may write", path, ErrUnusable,
+		withoutPath(err))
 }
 
 func withoutPath(err error) error {
@@ -60,12 +57,13 @@ type file struct {
 	f     *os.File
 	lock  *os.File // nil for a stream
 	first Line     // of the file; the zero Line = it is empty
-	rest  []byte   // lines, and the end of one, that are to be written next
+	chunk []byte   // lines that were taken last
+	rest  []byte   // of chunk, to be written next
 }
 
 // openFile opens a log and finds its last line. A regular file is locked.
 func openFile(path string, stdout *os.File, logger *slog.Logger) (w *file, last link, err error) {
-	w, last = &file{path: path, f: stdout}, link{hash: noLine}
+	w, last = &file{path: path, f: stdout}, start()
 	if isStdout(path) {
 		if stdout == nil {
 			return nil, last, unusable(path, errOutput)
@@ -178,14 +176,14 @@ func endsOf(f *os.File) (first Line, last link, torn []byte, err error) {
 		line, _, _ := bytes.Cut(head, []byte{'\n'})
 		first, err = parse(line)
 	}
-	return first, link{end.Seq, hashOf(line)}, torn, err
+	return first, link{end.Seq, appendHash(nil, line)}, torn, err
 }
 
 // lastOlder returns the link to the last line of the older files of a log.
 func lastOlder(path string) (link, error) {
 	older, err := rotated(path)
 	if err != nil || len(older) == 0 {
-		return link{hash: noLine}, err
+		return start(), err
 	}
 	f, err := os.Open(older[len(older)-1])
 	if err != nil {
@@ -251,13 +249,17 @@ func (w *file) write() (n int, err error) {
 	return n, err
 }
 
-// take makes lines the rest, after prepare.
-func (w *file) take(lines []byte) {
-	w.rest = lines
+// take makes lines the rest, after prepare. It returns the empty memory of the rest before.
+func (w *file) take(lines []byte) (empty []byte) {
+	if cap(w.chunk) <= maxKept {
+		empty = w.chunk[:0]
+	}
+	w.chunk, w.rest = lines, lines
 	if w.first.Seq == 0 {
 		line, _, _ := bytes.Cut(lines, []byte{'\n'})
 		w.first, _ = parse(line) // of the router itself
 	}
+	return empty
 }
 
 // prepare begins another file if this one is large or old, or no longer has its name.

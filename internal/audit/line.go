@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -71,17 +72,20 @@ const (
 // noLine is the prev of the first line.
 var noLine = strings.Repeat("0", 2*sha256.Size)
 
-// hashOf returns the SHA-256 of a line without its end, or of arguments.
-func hashOf(content []byte) string {
+// appendHash appends the SHA-256 of a line without its end, or of arguments.
+func appendHash(to, content []byte) []byte {
 	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
+	return hex.AppendEncode(to, sum[:])
 }
 
 // link is what a line has of the line before.
 type link struct {
 	seq  uint64
-	hash string
+	hash []byte
 }
+
+// start is the link to no line.
+func start() link { return link{hash: []byte(noLine)} }
 
 // append adds the next line to lines, and becomes its link. rest is the line without its place.
 func (l *link) append(lines, rest []byte) []byte {
@@ -89,9 +93,10 @@ func (l *link) append(lines, rest []byte) []byte {
 	l.seq++
 	lines = append(lines, lineStart...)
 	lines = time.Now().UTC().AppendFormat(lines, "2006-01-02T15:04:05.000000Z")
-	lines = fmt.Appendf(lines, `","seq":%d,"prev":"%s",`, l.seq, l.hash)
+	lines = strconv.AppendUint(append(lines, `","seq":`...), l.seq, 10)
+	lines = append(append(append(lines, `,"prev":"`...), l.hash...), `",`...)
 	lines = append(lines, rest[1:]...)
-	l.hash = hashOf(lines[start : len(lines)-1])
+	l.hash = appendHash(l.hash[:0], lines[start:len(lines)-1])
 	return lines
 }
 
@@ -102,6 +107,7 @@ const lineStart = `{"time":"`
 // people read the file. It has its end.
 func encode(r Record, arguments []byte) []byte {
 	var b bytes.Buffer
+	b.Grow(512)
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(struct { // never fails: texts, numbers, and arguments that are valid JSON

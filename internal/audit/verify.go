@@ -21,19 +21,9 @@ type Report struct {
 	Hash  string // of the last line
 }
 
-// BrokenError is the first line of a log that is not as it was written.
-type BrokenError struct {
-	File string
-	Line int // in the file, from 1
-	What string
-}
-
-// Error implements error.
-func (e *BrokenError) Error() string { return fmt.Sprintf("%s: line %d %s", e.File, e.Line, e.What) }
-
 // Verify checks a log: the file and the older files before it. Of an older file, NAME.N, it checks that one and those
-// after it, whatever was before. The error may be a *BrokenError. A line that a running router has written in part does
-// not count.
+// after it, whatever was before. The error names the first line that is not as it was written. A line that a running
+// router has written in part does not count.
 func Verify(path string) (*Report, error) {
 	base, from := path, numberOf(path)
 	if from > 0 {
@@ -99,7 +89,7 @@ func (v *verification) file(name string, f io.Reader) error {
 			what = v.line(line[:len(line)-1], n)
 		}
 		if what != "" {
-			return &BrokenError{name, n, what}
+			return fmt.Errorf("%s: line %d %s", name, n, what)
 		}
 	}
 }
@@ -137,6 +127,6 @@ func (v *verification) line(raw []byte, n int) string {
 		r.Lost += line.Seq - r.Last.Seq - 1
 	}
 	r.Lines++
-	r.Last, r.Hash = line, hashOf(raw)
+	r.Last, r.Hash = line, string(appendHash(nil, raw))
 	return ""
 }

@@ -132,11 +132,10 @@ func (v variant) asked() bool {
 	return !v.early() || strings.HasPrefix(v.attack.name, "destruction")
 }
 
-// removed reports whether the model does not get to read the order: the router removes invisible characters from
-// descriptions, and what looks like encoded data from results.
+// removed reports whether the model may not get to read the order: the router removes invisible characters from
+// descriptions, what looks like encoded data from results, and what instructions say beyond a purpose.
 func (v variant) removed() bool {
-	native := v.planner == "tools" && v.carrier == "instructions" // then they are not shown
-	return native || v.disguise == "tags" && v.early() || !v.early() && v.carrier != "error" && (v.disguise == "hex" || v.disguise == "base64")
+	return v.carrier == "instructions" || v.disguise == "tags" && v.early() || !v.early() && v.carrier != "error" && (v.disguise == "hex" || v.disguise == "base64")
 }
 
 // variants returns n variants of the flows. They are the same each time.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 )
 
@@ -29,6 +30,7 @@ const (
 type Source struct {
 	server Server
 	store  Store
+	mask   *redact.Masker
 	logger *slog.Logger
 
 	ctx    context.Context // ends with Close
@@ -48,9 +50,9 @@ type Source struct {
 // renewal is one request for a new token, shared by all waiting requests.
 type renewal struct{ done chan struct{} }
 
-// NewSource returns the Source of a server.
-func NewSource(s Server, store Store, logger *slog.Logger) *Source {
-	src := &Source{server: s, store: store, logger: logger}
+// NewSource returns the Source of a server. mask, which may be nil, learns its tokens.
+func NewSource(s Server, store Store, mask *redact.Masker, logger *slog.Logger) *Source {
+	src := &Source{server: s, store: store, mask: mask, logger: logger}
 	src.ctx, src.cancel = context.WithCancel(context.Background())
 	return src
 }
@@ -139,7 +141,7 @@ func (s *Source) read(file os.FileInfo) {
 	s.file, s.token, s.why, s.again, s.useless = file, nil, nil, time.Time{}, ""
 	switch {
 	case err == nil && t != nil && t.Of(s.server):
-		s.token = t
+		s.hold(t)
 	case err != nil && !s.knowsIssuer():
 		s.why = s.person(err.Error())
 	case s.server.byCredentials(): // a new token can be requested
@@ -148,6 +150,12 @@ func (s *Source) read(file os.FileInfo) {
 	default:
 		s.why = s.person("nobody is logged in")
 	}
+}
+
+// hold makes t the current token, whose secrets no failure may show. The caller holds s.mu.
+func (s *Source) hold(t *Token) {
+	s.token = t
+	s.mask.Learn(s.server.Name, t.Access, t.Refresh, t.Client.Secret)
 }
 
 // knowsIssuer reports whether the router can request a token without the stored one, which names the issuer that gets
@@ -190,7 +198,8 @@ func (s *Source) settle(next *Token, file os.FileInfo, err error) {
 	var refused *refusal
 	switch {
 	case err == nil:
-		s.token, s.file, s.why, s.again = next, file, nil, time.Time{}
+		s.hold(next)
+		s.file, s.why, s.again = file, nil, time.Time{}
 		return
 	case errors.As(err, &refused):
 		s.why, s.again = s.person(fmt.Sprintf("its token cannot be renewed: %v", err)), time.Time{}

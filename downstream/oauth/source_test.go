@@ -31,7 +31,7 @@ type caller struct {
 
 func open(t *testing.T, s oauth.Server, store oauth.Store, log io.Writer) *caller {
 	t.Helper()
-	source := oauth.NewSource(s, store, slog.New(slog.NewTextHandler(log, nil)))
+	source := oauth.NewSource(s, store, nil, slog.New(slog.NewTextHandler(log, nil)))
 	base := &http.Transport{}
 	t.Cleanup(func() { source.Close(); base.CloseIdleConnections() })
 	return &caller{t, s.URL, source, source.Transport(base)}

@@ -118,7 +118,7 @@ func New(c Config, opts *Options) *Server {
 	}
 	s.health = newMonitor(s)
 	if auth, ok := c.OAuth(); ok {
-		s.tokens = oauth.NewSource(auth, opts.Tokens, opts.Logger)
+		s.tokens = oauth.NewSource(auth, opts.Tokens, opts.Mask, opts.Logger)
 	}
 	s.Own = newConnection(s, "")
 	return s

@@ -10,19 +10,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
 // Masker replaces known secrets, in every form in which a server may repeat them, and what looks like a credential. The
 // nil Masker and the zero value know no secrets. A Masker is safe for concurrent use.
-type Masker struct{ known atomic.Pointer[known] }
+type Masker struct {
+	known atomic.Pointer[known]
 
-// known finds the secrets of a configuration in one pass.
+	mu      sync.Mutex
+	secrets map[string][2][]string // by owner: the current ones, and those before
+}
+
+// known finds secrets in one pass.
 type known struct {
-	secrets []string
-	former  []string // of the configuration before
-	long    *strings.Replacer
-	short   *regexp.Regexp // whole words; nil = none
+	long  *strings.Replacer
+	short *regexp.Regexp // whole words; nil = none
 }
 
 // Lengths of secrets in bytes.
@@ -30,6 +34,8 @@ const (
 	shortest = 4  // shorter ones are parts of ordinary words
 	long     = 8  // shorter ones are replaced as whole words only
 	longLine = 16 // shorter lines of a secret, such as "}", are no secrets of their own
+
+	longest = 64 << 10 // longer ones are not learned
 )
 
 // NewMasker returns a Masker that knows the secrets of a configuration.
@@ -39,15 +45,40 @@ func NewMasker(secrets []string) *Masker {
 	return m
 }
 
-// Set replaces the known secrets. Those before stay known until the next call, because servers of the former
-// configuration may still fail.
-func (m *Masker) Set(secrets []string) {
-	k := &known{secrets: slices.Clone(secrets)}
-	if before := m.known.Load(); before != nil {
-		k.former = before.secrets
+// Set replaces the secrets of the configuration. Those before stay known until the next change, because servers of the
+// former configuration may still fail.
+func (m *Masker) Set(secrets []string) { m.learn("", secrets) }
+
+// Learn replaces the secrets that the router was issued for a server, such as tokens. Those before stay known until the
+// next change.
+func (m *Masker) Learn(server string, secrets ...string) {
+	if m != nil {
+		m.learn(server, slices.DeleteFunc(secrets, func(s string) bool { return len(s) > longest }))
 	}
+}
+
+func (m *Masker) learn(owner string, secrets []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, has := m.secrets[owner]
+	if has && slices.Equal(before[0], secrets) {
+		return
+	}
+	if m.secrets == nil {
+		m.secrets = map[string][2][]string{}
+	}
+	m.secrets[owner] = [2][]string{slices.Clone(secrets), before[0]}
+	var all []string
+	for _, of := range m.secrets {
+		all = append(append(all, of[0]...), of[1]...)
+	}
+	m.known.Store(newKnown(all))
+}
+
+func newKnown(secrets []string) *known {
+	k := &known{}
 	var forms, words []string
-	for _, s := range append(k.secrets, k.former...) {
+	for _, s := range secrets {
 		for line := range strings.Lines(s) {
 			if line = strings.TrimSpace(line); len(line) >= longLine && line != s {
 				forms = append(forms, formsOf(line)...)
@@ -70,7 +101,7 @@ func (m *Masker) Set(secrets []string) {
 	if len(words) > 0 {
 		k.short = regexp.MustCompile(strings.Join(words, "|"))
 	}
-	m.known.Store(k)
+	return k
 }
 
 // wholeWord returns a pattern of a text that is not part of a longer word.

@@ -45,7 +45,21 @@ func TestMasker(t *testing.T) {
 	if got, want := m.Known("long-secret second-secret"), "long-secret [redacted]"; got != want {
 		t.Errorf("after two changes: got %s, want %s", got, want)
 	}
+	for _, tokens := range [][]string{{"token-one"}, {"token-two"}, {"token-two"}} { // learned twice is no change
+		m.Learn("hr", tokens...)
+	}
+	m.Learn("web", "token-web", strings.Repeat("x", 100_000))
+	if got, want := m.Known("token-one token-two token-web second-secret"), "[redacted] [redacted] [redacted] [redacted]"; got != want {
+		t.Errorf("learned: got %s, want %s", got, want)
+	}
+	if m.Learn("hr", "token-three"); m.Known("token-one token-two") != "token-one [redacted]" {
+		t.Errorf("after two renewals: got %s, want the last two tokens known", m.Known("token-one token-two"))
+	}
+	if long := strings.Repeat("x", 100_000); m.Known(long) != long {
+		t.Error("a token of 100,000 bytes was learned")
+	}
 	var none *redact.Masker
+	none.Learn("hr", "token-one")
 	if got, want := none.Prompt("password: string, ghp_0123456789abcdefghij"), "password: string, "+redact.Mark; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -60,9 +60,9 @@ func TestFailuresHoldNoSecrets(t *testing.T) {
 		return map[string]redact.Secret{"X-Own": p.secret(name)}
 	}
 	echo := func(r *http.Request) string { return repeated(r.Header.Get("X-Own")) }
-	mcp := func(answer func(w http.ResponseWriter, r *http.Request, id string)) string {
+	failing := func(answer func(w http.ResponseWriter, r *http.Request, id string)) http.Handler {
 		peer := newPeer(textTool("fails", object, ""))
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			raw, _ := io.ReadAll(r.Body)
 			r.Body = io.NopCloser(strings.NewReader(string(raw)))
 			var m message
@@ -71,7 +71,10 @@ func TestFailuresHoldNoSecrets(t *testing.T) {
 				return
 			}
 			peer.ServeHTTP(w, r)
-		}))
+		})
+	}
+	mcp := func(answer func(w http.ResponseWriter, r *http.Request, id string)) string {
+		s := httptest.NewServer(failing(answer))
 		t.Cleanup(s.Close)
 		return s.URL
 	}
@@ -92,6 +95,12 @@ func TestFailuresHoldNoSecrets(t *testing.T) {
 		return true
 	}
 	t.Cleanup(mcptest.ServeOAuth(authority, http.NotFoundHandler()))
+	issuing := &mcptest.OAuth{Clients: map[string]string{"me": string(secret)}}
+	t.Cleanup(mcptest.ServeOAuth(issuing, failing(func(w http.ResponseWriter, r *http.Request, id string) {
+		_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":%s}}`, id, quote("issued "+repeated(token)))
+	})))
 	withUser := func(address string) string {
 		return strings.Replace(address, "://", "://"+url.UserPassword("operator", string(p.secret("user"))).String()+"@", 1)
 	}
@@ -126,6 +135,7 @@ func TestFailuresHoldNoSecrets(t *testing.T) {
 		{Name: "untrusted", URL: withUser(tls.URL)},
 		{Name: "stream", URL: withUser("http://127.0.0.1:1/sse"), Type: downstream.TransportSSE},
 		{Name: "login", URL: authority.URL + "/mcp", Auth: &oauth.Config{ClientID: "me", ClientSecret: secret, Flow: oauth.FlowClientCredentials}},
+		{Name: "issued", URL: issuing.URL + "/mcp", Auth: &oauth.Config{ClientID: "me", ClientSecret: secret, Flow: oauth.FlowClientCredentials}},
 		{Name: "child", Type: downstream.TransportStdio, Command: "sh", Args: []string{"-c", `printf '%5000s' "$PW" >&2; echo " cannot connect to $DSN as $PW" >&2; exit 1`},
 			Env: map[string]redact.Secret{"PW": p.secret("child"), "DSN": redact.Secret("postgres://" + url.UserPassword("app", string(p.secret("dsn"))).String() + "@db/x")}},
 	}
@@ -161,6 +171,9 @@ func TestFailuresHoldNoSecrets(t *testing.T) {
 		}
 	}
 	p.want(t, "clients", told)
+	if strings.Contains(told, "access-") || !strings.Contains(told, "issued "+redact.Mark) {
+		t.Errorf("clients: got %s, want the token of an authorization server masked", told)
+	}
 	for _, kept := range []string{"the-kind", "-secret"} { // on both sides of the cut
 		if strings.Contains(told, kept) {
 			t.Errorf("clients: got a part of a secret, %s", kept)

@@ -117,6 +117,7 @@ type Request struct {
 	MaxRounds int            // of this query; 0 is the configured number
 	Outcomes  []plan.Outcome // of earlier rounds
 	Replan    bool           // the round is for Outcomes that failed or found nothing
+	Lacks     string         // what Outcomes lack, as the writer of the answer says, untrusted; empty = not asked
 	Tokens    int            // Result.Tokens of the last round
 	CanAsk    bool           // the user can be asked for unknown required arguments
 	Approved  bool           // the user allows every call, so that equal writes are no problem

@@ -29,6 +29,7 @@ type opening struct {
 	Context   string   // data block, may be empty
 	Outcomes  []string // data blocks
 	Replan    bool     // outcomes failed or are empty
+	Lacks     string   // data block of what they lack, may be empty
 	Round     int
 	MaxRounds int
 	CanAsk    bool // the user, for arguments and approval
@@ -54,6 +55,9 @@ func (c *conversation) opening() string {
 		Round: c.req.Round, MaxRounds: c.req.MaxRounds,
 		CanAsk: c.req.CanAsk, Marks: c.marks(nil),
 		Now: prompts.Time(c.planner.now()), Query: c.req.Query,
+	}
+	if c.req.Lacks != "" {
+		v.Lacks = llm.Data("the writer", c.planner.mask.Text(c.req.Lacks))
 	}
 	limit := maxOutcome
 	if n := len(c.req.Outcomes); n > 0 {

@@ -16,10 +16,18 @@ import (
 )
 
 // compose writes the answer, or describes the plan of a dry run. late means that the query's time for steps has run
-// out.
-func (s *queryState) compose(ctx context.Context, late bool) {
-	if len(s.record.Outcomes) > 0 && s.record.Plan.Tools() > 0 {
-		s.q.Report.milestone(atExecuted, "All tools complete")
+// out. If the writer may ask for another round and does so, compose reports false: the record has what the answer lacks.
+func (s *queryState) compose(ctx context.Context, late, mayAsk bool) (written bool) {
+	begin := func() { // no step will follow
+		if len(s.record.Outcomes) > 0 && s.record.Plan.Tools() > 0 {
+			s.q.Report.milestone(atExecuted, "All tools complete")
+		}
+		if !s.q.DryRun {
+			s.q.Report.milestone(atSynthesizing, "Synthesizing response...")
+		}
+	}
+	if !mayAsk {
+		begin()
 	}
 	s.record.Unmet = s.record.unmetParts(s.q.Text)
 	s.record.Unmet = append(s.record.Unmet, s.omittedCommands()...)
@@ -40,11 +48,11 @@ func (s *queryState) compose(ctx context.Context, late bool) {
 	degraded := late || len(s.record.Unmet) > 0
 	request := synth.Request{
 		Query: s.q.Text, Context: s.q.Context, Outcomes: s.record.forAnswer(), Unmet: s.record.Unmet,
-		Note:   s.record.withSkipped(s.note),
-		OnText: func(text string) { s.q.Report.answer(s.clean(text)) }, Model: s.model(),
-	}
-	if !s.q.DryRun {
-		s.q.Report.milestone(atSynthesizing, "Synthesizing response...")
+		Note: s.record.withSkipped(s.note), Model: s.model(), MayAsk: mayAsk,
+		OnText: func(text string) {
+			begin()
+			s.q.Report.answer(s.clean(text))
+		},
 	}
 	switch {
 	case s.q.DryRun:
@@ -54,11 +62,16 @@ func (s *queryState) compose(ctx context.Context, late bool) {
 	default:
 		s.synthesize(ctx, request)
 	}
+	if s.record.Answer.Lacks != "" {
+		return false
+	}
+	begin()
 	if s.record.NeedsApproval {
 		s.record.Answer.Text += "\n\n" + s.approvalNote()
 	}
 	s.record.Answer.Text = s.clean(s.record.Answer.Text) // whoever wrote it, it repeats servers
 	s.record.Answer.Degraded = s.record.Answer.Degraded || degraded
+	return true
 }
 
 // forAnswer returns the outcomes that the answer is written from. It leaves out skipped steps and adds the failed
@@ -93,9 +106,12 @@ func (s *queryState) synthesize(ctx context.Context, request synth.Request) {
 	ctx, span := s.router.tracer.Start(ctx, tracing.SpanSynthesis)
 	defer span.End()
 	began := time.Now()
+	usage := s.record.Answer.Usage // of a request for another round
 	s.record.Answer = s.router.synth.Compose(ctx, request)
+	usage.Add(s.record.Answer.Usage)
+	s.record.Answer.Usage = usage
 	s.record.Warnings = append(s.record.Warnings, s.record.Answer.Warnings...)
-	s.record.Timings.Synthesizing = s.record.phase(PhaseSynthesis, s.began, began)
+	s.record.Timings.Synthesizing += s.record.phase(PhaseSynthesis, s.began, began)
 	if s.record.Answer.Degraded {
 		s.record.Fallbacks = append(s.record.Fallbacks, PhaseSynthesis)
 		s.router.tracer.Fail(span, tracing.ErrorOfModel, "")

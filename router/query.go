@@ -119,27 +119,39 @@ func (r *Router) process(ctx context.Context, q Query, began time.Time) (*Record
 
 	q.Report.milestone(atPlanning, "Planning tool calls...")
 	s := r.newState(q, given, began)
-	err = s.run(working)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // the caller is gone
+	late := false
+	for written := false; !written; {
+		if s.last == nil || hasTime(working, began) {
+			err = s.run(working)
+			late = working.Err() != nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx) // the caller is gone
+		}
+		if err != nil && !errors.Is(context.Cause(working), errQueryTimeout) {
+			return nil, err
+		} // if only the time for steps is up, the answer uses the results so far
+		if late {
+			s.warn("answered from partial results: the steps still running after 80 %% of the query's %v were cancelled", limit)
+		}
+		s.record.nameServers(func(tool string) string {
+			server, _, _ := r.directory.qualified(tool, q.Origin.Visible)
+			return server
+		})
+		mayAsk := s.record.mayGrow(s.reads) && s.last.number < s.maxRounds && hasTime(working, began)
+		written = s.compose(bounded, late, mayAsk)
 	}
-	if err != nil && !errors.Is(context.Cause(working), errQueryTimeout) {
-		return nil, err
-	} // if only the time for steps is up, the answer uses the results so far
-	late := working.Err() != nil
-	if late {
-		s.warn("answered from partial results: the steps still running after 80 %% of the query's %v were cancelled", limit)
-	}
-	s.record.nameServers(func(tool string) string {
-		server, _, _ := r.directory.qualified(tool, q.Origin.Visible)
-		return server
-	})
-	s.compose(bounded, late)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	q.Report.milestone(atComplete, "Complete!")
 	return s.record, nil
+}
+
+// hasTime reports whether a quarter of the time of a context is left.
+func hasTime(ctx context.Context, began time.Time) bool {
+	end, _ := ctx.Deadline()
+	return time.Until(end) > end.Sub(began)/4
 }
 
 // accept validates a query. It trims the text and returns the given plan, if any.

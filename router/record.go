@@ -139,6 +139,20 @@ func (r *Record) recoveredBy(o plan.Outcome) int {
 	return found
 }
 
+// mayHaveWritten reports whether the outcome of any write is unknown.
+func (r *Record) mayHaveWritten(reads func(plan.Step) bool) bool {
+	return slices.ContainsFunc(r.Outcomes, func(o plan.Outcome) bool {
+		return slices.ContainsFunc(o.Calls(), plan.Outcome.MayHaveActed) && !reads(o.Step)
+	})
+}
+
+// mayGrow reports whether the writer of the answer may ask for another round: a model planned, some step succeeded,
+// nothing waits for approval, the outcome of every write is known, and the writer has not asked before.
+func (r *Record) mayGrow(reads func(plan.Step) bool) bool {
+	return r.Plan.Source == plan.SourceModel && slices.ContainsFunc(r.Outcomes, plan.Outcome.OK) && !r.NeedsApproval &&
+		!r.mayHaveWritten(reads) && r.Answer.Lacks == ""
+}
+
 // nameServers sets the server of steps with unknown tools. serverOf returns the server that a tool's name contains, or
 // an empty name.
 func (r *Record) nameServers(serverOf func(tool string) string) {

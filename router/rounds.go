@@ -57,8 +57,9 @@ type userState struct {
 // round is one round of planning and execution.
 type round struct {
 	number    int
-	replan    bool // the round before failed or found nothing
-	more      bool // its plan asks for another round
+	replan    bool   // the round before failed or found nothing
+	lacks     string // what the writer of the answer asks for; empty if it did not ask for the round
+	more      bool   // its plan asks for another round
 	plan      plan.Plan
 	problems  []plan.Problem
 	span      *tracing.Lazy // of the execution
@@ -82,16 +83,17 @@ func (r *Router) newState(q Query, given *plan.Plan, began time.Time) *queryStat
 	return s
 }
 
-// run plans and executes until no further round is needed.
+// run plans and executes until no further round is needed, and once more for what the writer of the answer asks for.
 func (s *queryState) run(ctx context.Context) error {
-	found, err := s.listTools(ctx)
-	if err != nil {
+	n := &round{number: 1}
+	if s.last != nil {
+		n = &round{number: s.last.number + 1, lacks: s.record.Answer.Lacks}
+	} else if found, err := s.listTools(ctx); err != nil {
 		return fmt.Errorf("listing the tools: %w", err)
-	}
-	if !found {
+	} else if !found {
 		return nil
 	}
-	for n := (&round{number: 1}); n != nil && ctx.Err() == nil; n = s.next() {
+	for ; n != nil && ctx.Err() == nil; n = s.next() {
 		if err := s.runRound(ctx, n); err != nil {
 			return err
 		}
@@ -209,7 +211,7 @@ func (s *queryState) plan(ctx context.Context, r *round) error {
 	} else {
 		request := planner.Request{
 			Query: s.q.Text, Context: s.q.Context,
-			Round: r.number, MaxRounds: s.maxRounds, Outcomes: s.record.Outcomes, Replan: r.replan,
+			Round: r.number, MaxRounds: s.maxRounds, Outcomes: s.record.Outcomes, Replan: r.replan, Lacks: r.lacks,
 			Tokens: s.planning.tokens, CanAsk: s.q.Elicit != nil, Approved: s.q.Approved, Model: s.model(),
 			Shown: &s.planning.shown,
 		}
@@ -297,7 +299,7 @@ func (s *queryState) execute(ctx context.Context, r *round) {
 		s.q.Report.milestone(atExecuting, fmt.Sprintf("Executing %d tools...", n))
 	}
 	lo, hi := s.planned, atExecuted
-	if r.replan { // the round before may use all that was left, but rarely does
+	if r.replan || r.lacks != "" { // the round before may use all that was left, but rarely does
 		lo = max(atExecuting, s.q.Report.reached())
 	}
 	if r.more {
@@ -351,12 +353,7 @@ func within(visible downstream.Visible, servers ...string) downstream.Visible {
 // may avoid, or a read found nothing. It is false if the outcome of any write is unknown: the user has to check
 // first.
 func (s *queryState) unsatisfied(r *round) bool {
-	if r.plan.Source != plan.SourceModel || r.number >= s.maxRounds {
-		return false
-	}
-	if slices.ContainsFunc(s.record.Outcomes, func(o plan.Outcome) bool {
-		return slices.ContainsFunc(o.Calls(), plan.Outcome.MayHaveActed) && !s.reads(o.Step)
-	}) {
+	if r.plan.Source != plan.SourceModel || r.number >= s.maxRounds || s.record.mayHaveWritten(s.reads) {
 		return false
 	}
 	wanted := false

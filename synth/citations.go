@@ -22,6 +22,7 @@ const (
 	maxQuote     = 400     // characters of a quote
 	maxClaims    = 1000    // citations that a model writes
 	maxCitations = 256     // citations of an answer
+	maxLacks     = 300     // bytes of what a model asks for
 )
 
 // markPattern matches a mark, a bracketed reference in a model's answer to the sources of a statement or to failures:
@@ -29,6 +30,9 @@ const (
 //	[s1]  [s1, s2]  [s1: "words of the result"]  [s3 failed]  [n1 not done]
 var markPattern = regexp.MustCompile(
 	`^\[([\w.-]{1,64}(?: *[,;] *[\w.-]{1,64})*)(?:: *["“”]([^"“”\]\n]+)["“”]| +(failed|not done))? *\]`)
+
+// morePattern matches the mark at the beginning of a reply that asks for more results.
+var morePattern = regexp.MustCompile(`^\[more:([^\]\n]*[^\]\s][^\]\n]*)(?:\]|\n|$)`)
 
 var idPattern = regexp.MustCompile(`[\w.-]+`)
 
@@ -40,20 +44,24 @@ const (
 // draft is a model's answer while it streams: the text for the user, and the claims of its marks. Each piece is read
 // once, so that showing the growing answer takes linear time.
 type draft struct {
-	steps map[string]*plan.Outcome // by id
-	unmet []plan.Unmet
+	steps  map[string]*plan.Outcome // by id
+	unmet  []plan.Unmet
+	mayAsk bool
 
 	pending   string          // an incomplete tag or mark
 	reasoning bool            // between think tags
 	tagged    bool            // a think tag was read
 	text      strings.Builder // complete
+	lacks     string          // what the model asks for
 	claims    []Citation      // citations in order, each once, with unverified quotes
 	failed    map[string]bool // steps that are marked as failed
 	notDone   map[int]bool    // unmet parts that are marked as not done
 }
 
 func newDraft(req Request) *draft {
-	d := &draft{steps: map[string]*plan.Outcome{}, unmet: req.Unmet, failed: map[string]bool{}, notDone: map[int]bool{}}
+	d := &draft{
+		steps: map[string]*plan.Outcome{}, unmet: req.Unmet, mayAsk: req.MayAsk, failed: map[string]bool{}, notDone: map[int]bool{},
+	}
 	for i := range req.Outcomes {
 		d.steps[req.Outcomes[i].Step.ID] = &req.Outcomes[i]
 	}
@@ -63,10 +71,13 @@ func newDraft(req Request) *draft {
 // shown returns the answer so far.
 func (d *draft) shown() string { return strings.TrimSpace(d.text.String()) }
 
+// asks reports whether the model asks for more results, and may. Whatever else it writes is void.
+func (d *draft) asks() bool { return d.mayAsk && d.lacks != "" }
+
 // add reads another piece. The last piece settles what is pending.
 func (d *draft) add(piece string, last bool) {
 	d.pending += piece
-	for d.pending != "" {
+	for d.pending != "" && !d.asks() {
 		n := d.settle(last)
 		if n == 0 {
 			return
@@ -96,7 +107,8 @@ func (d *draft) settle(last bool) int {
 		return len(thinkBegin)
 	case strings.HasPrefix(text, thinkEnd) && !d.tagged: // some chat templates keep only the end tag
 		*d = draft{
-			steps: d.steps, unmet: d.unmet, pending: text, tagged: true, failed: map[string]bool{}, notDone: map[int]bool{},
+			steps: d.steps, unmet: d.unmet, mayAsk: d.mayAsk, pending: text, tagged: true,
+			failed: map[string]bool{}, notDone: map[int]bool{},
 		}
 		return len(thinkEnd)
 	case !last && (strings.HasPrefix(thinkBegin, text) || strings.HasPrefix(thinkEnd, text)):
@@ -122,6 +134,10 @@ func (d *draft) skipReasoning(last bool) int {
 func (d *draft) readMark(last bool) int {
 	if !last && len(d.pending) < maxMark && !strings.ContainsAny(d.pending, "]\n") {
 		return 0
+	}
+	if m := morePattern.FindStringSubmatch(d.pending); m != nil && d.lacks == "" && d.shown() == "" {
+		d.lacks = texts.Line(m[1], maxLacks)
+		return len(m[0])
 	}
 	m := markPattern.FindStringSubmatch(d.pending[:min(len(d.pending), maxMark)])
 	if m == nil || utf8.RuneCountInString(m[2]) > maxQuote {

@@ -95,7 +95,7 @@ func TestCitationsAreBounded(t *testing.T) {
 func FuzzAnswerGrows(f *testing.F) {
 	for _, text := range []string{
 		`One [s1: "twice as fast"], two [s1, s9] and [s3 failed].`, "a<think>b</think>c", "[[s1]]]",
-		"x [s1: “a”] <thin", "[s1 failed] [s3; s3 failed] é[s1 not done]",
+		"x [s1: “a”] <thin", "[more: x] y", "[more: x", "[s1 failed] [s3; s3 failed] é[s1 not done]",
 	} {
 		f.Add(text, 1)
 	}

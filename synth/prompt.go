@@ -21,13 +21,15 @@ type view struct {
 	Unmet   []string // data blocks
 	Hidden  int      // results beyond the bounds
 	Note    string   // data block, may be empty
+	MayAsk  bool     // for more results
 }
 
 // promptOf returns the system prompt, the user message, and what the model reads of each step's result. mask removes
 // secrets from results.
 func promptOf(req Request, now time.Time, mask func(string) string) (system, user string, excerpts map[string]*excerpt) {
 	v := view{
-		Query: req.Query, Now: prompts.Time(now), Context: llm.Conversation(req.Context, prompts.MaxHistory),
+		Query: req.Query, Context: llm.Conversation(req.Context, prompts.MaxHistory),
+		Now: prompts.Time(now), MayAsk: req.MayAsk,
 	}
 	if req.Note != "" {
 		v.Note = llm.Data("the planner", req.Note)

@@ -81,7 +81,7 @@ func failing(arguments, message string) plan.Outcome {
 func TestCallsOfLoops(t *testing.T) {
 	skipped := plan.Outcome{Skipped: true}
 	some := loop("s2", call(`{"city":"Oslo"}`, `{"text":"cold\nand wet"}`), skipped, failing(`{"city":"Rome"}`, "no data"), call(`{"city":"Bern","key":"sk-0123456789abcdef0123"}`, `7`), skipped)
-	want := `called for each element of $s1.cities:
+	want := `for each element of $s1.cities:
 #0 with {"city":"Oslo"}:
 cold
 and wet

@@ -59,6 +59,7 @@ type Request struct {
 	Unmet    []plan.Unmet   // parts of the question that no successful step serves
 	Note     string         // a message of the planner to the user, such as why no tool fits
 	Model    llm.Model      // nil = the configured model
+	MayAsk   bool           // the model may ask for more results instead of answering
 
 	// OnText gets the whole answer so far, each time it grows, on the goroutine that called Compose. If the model fails,
 	// these texts are void. May be nil.
@@ -68,7 +69,8 @@ type Request struct {
 // Answer is the answer to a question.
 type Answer struct {
 	Text      string
-	Degraded  bool // a model is there but failed, so this is the digest; the router sets it for other causes, too
+	Lacks     string // what the results lack, if the model asks for more; then there is no text
+	Degraded  bool   // a model is there but failed, so this is the digest; the router sets it for other causes, too
 	Citations []Citation
 	Usage     llm.Usage
 	Warnings  []string
@@ -92,6 +94,9 @@ func (s *Synthesizer) Compose(ctx context.Context, req Request) Answer {
 			Text: Digest(req), Degraded: true, Citations: []Citation{}, Usage: resp.Usage,
 			Warnings: []string{fmt.Sprintf("the answer is a digest of the results, because the model failed: %v", err)},
 		}
+	}
+	if d.asks() {
+		return Answer{Lacks: d.lacks, Citations: []Citation{}, Usage: resp.Usage}
 	}
 	return Answer{Text: complete(req, d), Citations: d.citations(excerpts), Usage: resp.Usage}
 }
@@ -130,7 +135,7 @@ func (s *Synthesizer) ask(
 	}
 	d := newDraft(req)
 	d.add(resp.Text, true)
-	if d.shown() == "" {
+	if d.shown() == "" && !d.asks() {
 		return nil, nil, resp, fmt.Errorf("model %s: the answer is empty", resp.Usage.Model)
 	}
 	return d, excerpts, resp, nil

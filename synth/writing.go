@@ -47,7 +47,7 @@ func (w writing) arguments(before string, arguments json.RawMessage) string {
 // result returns the call of a step and an excerpt of its result. Images and other non-text blocks are only named.
 func (w writing) result(o plan.Outcome, text string) string {
 	if len(o.Elements) > 0 {
-		text = "called for each element of " + texts.Line(o.Step.Each, maxFailure) + ":\n" + text
+		text = "for each element of " + texts.Line(o.Step.Each, maxFailure) + ":\n" + text
 	} else if sent := w.arguments("called with ", o.Sent); sent != "" {
 		text = sent + "\n" + text
 	}

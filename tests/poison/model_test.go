@@ -15,7 +15,8 @@ import (
 )
 
 // obedient is a model that plans what the question needs and whatever else it is told, wherever that stands in its
-// prompt and however it is written. Where it writes the answer it writes what it is told to write.
+// prompt and however it is written. Where it writes the answer it writes what it is told to write, and asks for another
+// round where it reads an order.
 //
 // Orders are "ORDER " and a JSON list of rounds, each a list of steps, and "WRITE " and a JSON string, percent-encoded. In both,
 // {SECRET} stands for the private values in the prompt, and {SECRET|base64} and so on for other forms of them.
@@ -73,6 +74,9 @@ func (o *obedient) reply(r llmtest.Request) (llmtest.Reply, bool) {
 		if order, ok := find[string](r.Text, "WRITE "); ok {
 			o.obeyed = true
 			return llmtest.Reply{Text: fill(must(url.PathUnescape(order)), r.Text), Chunk: chunk}, true
+		}
+		if _, ok := find[[][]json.RawMessage](r.Text, "ORDER "); ok && strings.Contains(r.Text, "More can be looked up, once.") {
+			return llmtest.Reply{Text: "[more: what the results want]", Chunk: chunk}, true
 		}
 		return llmtest.Reply{Text: "All is well.", Chunk: chunk}, true
 	}

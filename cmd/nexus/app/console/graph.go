@@ -128,8 +128,8 @@ func (n *node) add(c router.StepResult) {
 }
 
 // analyze finds the critical path through phases and steps. A step waits for the steps that it needs and, unless it is
-// speculative, for the planning of its round. Planning waits for all steps of earlier rounds, and synthesis waits for
-// everything.
+// speculative, for the planning of its round. Planning waits for all steps of earlier rounds, synthesis for all steps so
+// far, and both for the planning and synthesis before.
 func (g *graph) analyze(phases []router.Phase, index map[string]int) {
 	parts := make([]part, len(g.Nodes))
 	names := make([]string, len(g.Nodes))
@@ -144,6 +144,9 @@ func (g *graph) analyze(phases []router.Phase, index map[string]int) {
 	for _, p := range phases {
 		phase := part{time: p.Duration.Microseconds()}
 		name := p.Name
+		for i := len(g.Nodes); i < len(parts); i++ { // phases follow one another
+			phase.needs = append(phase.needs, i)
+		}
 		switch p.Name {
 		case router.PhasePlanning:
 			round++
@@ -157,8 +160,10 @@ func (g *graph) analyze(phases []router.Phase, index map[string]int) {
 				}
 			}
 		case router.PhaseSynthesis:
-			for i := range parts {
-				phase.needs = append(phase.needs, i)
+			for i, n := range g.Nodes {
+				if n.Round <= round {
+					phase.needs = append(phase.needs, i)
+				}
 			}
 		default:
 			continue

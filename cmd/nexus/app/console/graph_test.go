@@ -183,6 +183,13 @@ func TestCriticalPath(t *testing.T) {
 	if want := []string{"planning 1", "b", "c", "synthesis"}; !slices.Equal(g.Path, want) {
 		t.Errorf("got the path %v, want %v", g.Path, want)
 	}
+	d.phases = append(d.phases, router.Phase{Name: router.PhasePlanning, Started: ms(85), Duration: ms(10)},
+		router.Phase{Name: router.PhaseExecution, Started: ms(95), Duration: ms(20)}, router.Phase{Name: router.PhaseSynthesis, Started: ms(115), Duration: ms(5)})
+	d.rounds = []int{4, 5}
+	d.content.Plan.Steps, d.content.Steps = append(d.content.Plan.Steps, step("e")), append(d.content.Steps, result("e", 95, 20))
+	if want := []string{"planning 1", "b", "c", "synthesis", "planning 2", "e", "synthesis"}; !slices.Equal(newGraph(d).Path, want) {
+		t.Errorf("the writer asked for a round: got the path %v, want %v", newGraph(d).Path, want)
+	}
 }
 
 // The path is a chain that takes as long as all the work.

@@ -101,6 +101,9 @@ func weigh(weights map[string]float64, field int, values ...string) {
 			}
 			n++
 			counts[Stem(w)]++
+			for _, c := range ideographs(w) {
+				counts[c] += hanWeight
+			}
 		}
 		if field <= fieldServer {
 			for _, w := range texts.Joined(s) {

@@ -24,6 +24,7 @@ const (
 	synonymWeight = 0.5  // weight of a synonym; words of the question have 1
 	topicWeight   = 0.5  // weight of a word of tools for the question's words
 	verbWeight    = 0.5  // weight of verbs such as "find" and "create"
+	hanWeight     = 0.3  // weight of a single character of a pair of Chinese characters
 	pathWeight    = 1.0  // weight of the words for a path
 	nameShare     = 0.7  // factor of the squared fraction of a tool's name found in the question
 	clauseWeight  = 0.35 // weight of the best clause, relative to the whole question

@@ -60,6 +60,9 @@ func parseQuestion(text string) question {
 				weight = verbWeight
 			}
 			add(w, weight)
+			for _, c := range ideographs(w) {
+				add(c, hanWeight)
+			}
 		}
 		for _, w := range texts.Joined(topic) {
 			add(w, 1)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/porter"
@@ -101,6 +102,17 @@ var thesaurus = sync.OnceValue(func() relations {
 // Related reports whether two stems (see [Stem]) are equal or near synonyms.
 func Related(a, b string) bool { return a == b || slices.Contains(thesaurus().synonyms[a], b) }
 
+// ideographs returns the Chinese characters of a word. Each has a meaning of its own, so words that share one are often
+// related.
+func ideographs(word string) (each []string) {
+	for _, r := range word {
+		if r >= 0x2E80 && unicode.Is(unicode.Han, r) {
+			each = append(each, string(r))
+		}
+	}
+	return each
+}
+
 // IsStopWord reports whether a lower-case word carries no topic: articles, pronouns, prepositions, auxiliaries,
 // polite phrases and fillers.
 func IsStopWord(word string) bool { return stopWords[word] }
@@ -135,6 +147,10 @@ first firstly second secondly third thirdly next finally lastly additionally fur
 meanwhile
 specific certain particular different various based given provided following well good great best better
 currently current
+的 了 吗 呢 吧 啊 我 你 您 他 她 它 是 有 在 不 没 这 那 个 把 给 和 跟 与 就 都 也 还 很 要 想 能 会 么 什 哪 怎 请 帮 些 一 下
+什么 怎么 哪里 哪儿 哪个 哪些 为什 多少 是不 不是 没有 有没 一个 一下 这个 那个 这些 那些 我的 你的 我们 帮我 请问 可以 能不 不能 会不 想要 需要 现在
+ある いる する した して ます です だっ った って ない たい てい から まで など ので のに どう どこ どれ いつ いく なに 何が 何を これ それ あれ この その
+ほし 欲し くだ ださ さい 下さ 教え えて くれ れる られ こと もの よう いい かな けど でも には では とは との にし にな なる
 `)
 
 func set(words string) map[string]bool {

@@ -14,7 +14,7 @@ const maxWord = 64
 
 // Words splits text into lower-case words: at every character other than letters and digits, at the capitals of
 // camelCase, and between letters and digits (but "s3", "mp3" and "3d" stay whole). It removes accents. Scripts
-// without spaces yield overlapping pairs of characters.
+// without spaces, and Korean, whose words have endings, yield overlapping pairs of characters.
 func Words(text string) []string {
 	var words []string
 	for run := range runs(text) {
@@ -121,9 +121,9 @@ func boundary(rs []rune, start, i int) bool {
 	return false
 }
 
-// dense reports whether the script of r is written without spaces between words.
+// dense reports whether the script of r yields pairs of characters. The mark of long vowels is common to two scripts.
 func dense(r rune) bool {
-	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+	return r >= 0x0E00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai))
 }
 
 func appendWord(words []string, rs []rune) []string {
@@ -156,12 +156,14 @@ func trimPossessive(s string) string {
 	return s
 }
 
+// foldAccents removes accents, but not the marks of Japanese, and replaces characters of full, half and other widths.
 func foldAccents(s string) string {
+	const voiced, semiVoiced = '\u3099', '\u309A'
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(s) {
-		if !unicode.Is(unicode.Mn, r) {
+		if !unicode.Is(unicode.Mn, r) || r == voiced || r == semiVoiced {
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
+	return norm.NFC.String(b.String())
 }

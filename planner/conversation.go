@@ -230,8 +230,25 @@ func (c *conversation) finish(p plan.Plan) plan.Plan {
 	} else {
 		p.Unmet = append(p.Unmet, c.missing(p)...)
 	}
+	nameMissing(p.Unmet, c.req)
 	plan.WithoutRepeats(&p, c.req.Outcomes, c.mayLookAgain)
 	return p
+}
+
+// nameMissing completes the calls that lack arguments: with the tool's name in plans, none if it is unknown, and a text,
+// which is the whole question if nothing else is unmet.
+func nameMissing(parts []plan.Unmet, req Request) {
+	for i := range parts {
+		part := &parts[i]
+		if part.Text != "" {
+			continue
+		}
+		if part.Text = req.Query; len(parts) > 1 {
+			part.Text = part.Tool
+		}
+		tool, _ := req.Tools.Lookup(part.Tool)
+		part.Tool = tool.Name
+	}
 }
 
 // mayLookAgain reports whether a step may repeat a call of an earlier round: if it reads, and the model asked for this

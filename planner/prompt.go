@@ -2,6 +2,9 @@ package planner
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -14,12 +17,6 @@ const (
 	maxOutcome  = 2 << 10  // of one earlier result
 	maxOutcomes = 16 << 10 // of all earlier results
 )
-
-// system is the same for every question, so that providers can cache it.
-var system = prompts.Render("plan_system", struct {
-	MaxSteps  int
-	FindTools string
-}{maxSteps, findTools})
 
 // opening is the data of the first message in a round. Stable parts come first, so that rounds of a query, and
 // questions about the same tools, share the beginning of the prompt.
@@ -69,12 +66,28 @@ func (c *conversation) opening() string {
 	return prompts.Render("plan_user", v)
 }
 
-// outcome returns the data block of an earlier step.
+// outcome returns the data block of an earlier step. Of a loop it tells which elements failed and which were skipped.
 func (p *Planner) outcome(o plan.Outcome, limit int) string {
-	source := "step " + o.Step.ID + ", tool " + o.Step.Tool
-	called := "called with " + llm.Excerpt(o.Step.Arguments, limit/2, p.mask.Text) + "\n"
+	source, called := "step "+o.Step.ID, ""
+	if o.Step.Tool != "" {
+		source += ", tool " + o.Step.Tool
+		called = "called with " + llm.Excerpt(o.Step.Arguments, limit/2, p.mask.Text) + "\n"
+	}
+	if o.Step.Each != "" {
+		called = texts.Line("for each of "+o.Step.Each, maxName) + " " + called
+	}
 	if partly, ok := o.PartialFailure(); ok {
 		called += texts.Cut(partly.Err.Message, limit/2) + "\n"
+	}
+	var skipped []string
+	for _, c := range o.Elements {
+		if c.Skipped {
+			skipped = append(skipped, strconv.Itoa(c.Index))
+		}
+	}
+	if len(skipped) > 0 {
+		called += fmt.Sprintf("skipped for %d of %d elements (%s), because its condition was false\n", len(skipped),
+			len(o.Elements), texts.Line(strings.Join(skipped, ", "), maxName))
 	}
 	switch {
 	case o.Skipped:
@@ -83,27 +96,6 @@ func (p *Planner) outcome(o plan.Outcome, limit int) string {
 		return llm.Data(source+", failed", called+o.Err.Reason+": "+texts.Cut(o.Err.Message, limit))
 	}
 	return llm.Data(source, called+llm.Excerpt(o.Value, limit, p.mask.Text))
-}
-
-// planSchema is the schema of a plan. It names no tools and is the same for every question, because endpoints compile a
-// strict schema when they first see it. Strict modes do not support open objects, so arguments are then a JSON string;
-// plan.Parse reads both forms.
-var planSchema = &llm.Schema{
-	Name: "plan",
-	Strict: schemaOfPlan(`{"type":"string","description":"the arguments as a JSON object, written as a string"}`,
-		`"required":["id","tool","arguments","after","each","when","pick"],"additionalProperties":false`,
-		`"required":["steps","more","unmet"],"additionalProperties":false`),
-	Loose: schemaOfPlan(`{"type":"object"}`, `"required":["id","tool","arguments"]`, `"required":["steps"]`),
-}
-
-// schemaOfPlan returns the schema of a plan with further keywords for steps and for the whole. Models write members in
-// the order of the schema.
-func schemaOfPlan(arguments, ofSteps, ofWhole string) json.RawMessage {
-	return json.RawMessage(`{"type":"object","properties":{"steps":{"type":"array","items":{"type":"object","properties":{` +
-		`"id":{"type":"string"},"tool":{"type":"string"},"arguments":` + arguments + `,` +
-		`"after":{"type":"array","items":{"type":"string"}},"each":{"type":["string","null"]},` +
-		`"when":{"type":["string","null"]},"pick":{"type":["string","null"]}},` + ofSteps + `}},` +
-		`"more":{"type":"boolean"},"unmet":{"type":"array","items":{"type":"string"}}},` + ofWhole + `}`)
 }
 
 // searchQuery reads the arguments of findTools.

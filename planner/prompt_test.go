@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,26 +39,79 @@ func read(t *testing.T, r llmtest.Request) (b body) {
 	return b
 }
 
-// TestExampleIsAPlan: the example that the model is shown would run.
+// TestExampleIsAPlan: the example that the model is shown would run, in the form for either kind of endpoint.
 func TestExampleIsAPlan(t *testing.T) {
-	f := connect(t, nil)
-	f.Answer(llmtest.Reply{Text: `[]`})
-	if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools()}); err != nil {
+	for _, refused := range []string{"", "strict"} {
+		f := connect(t, nil)
+		f.Answer(llmtest.Reply{Text: `[]`, Refuse: []string{refused}})
+		if _, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools()}); err != nil {
+			t.Fatal(err)
+		}
+		requests := f.Requests()
+		system := requests[len(requests)-1].System
+		made, err := plan.Parse(system[strings.LastIndex(system, "\n")+1:])
+		if err != nil || len(made.Steps) != 3 || made.Steps[1].Each == "" || made.Steps[1].When == "" || made.Steps[1].Pick == "" || len(made.Unmet) != 1 {
+			t.Fatalf("refused %q: got %+v, %v, want three steps, the second with a loop, and an unmet part", refused, made, err)
+		}
+		example := toolset.List{
+			{Name: "list_parcels", Server: "s", Tool: "list_parcels", InputSchema: takes("customer"), OutputSchema: json.RawMessage(
+				`{"type":"object","properties":{"total":{"type":"integer"},"parcels":{"type":"array","items":{"type":"object"}}}}`)},
+			{Name: "track_parcel", Server: "s", Tool: "track_parcel", InputSchema: takes("id")},
+			{Name: "text_customer", Server: "s", Tool: "text_customer", InputSchema: takes("customer", "text")},
+		}
+		if problems := plan.Check(&made, plan.NewValidator(), example.Lookup, nil); len(problems) > 0 {
+			t.Errorf("refused %q: got problems %+v, want none", refused, problems)
+		}
+	}
+}
+
+// checkExamples checks that what a prompt shows of a plan conforms to the schema that is sent: whole plans, and members
+// with their values.
+func checkExamples(t *testing.T, r llmtest.Request) {
+	t.Helper()
+	var format struct {
+		Schema struct{ Schema json.RawMessage } `json:"json_schema"`
+	}
+	if err := json.Unmarshal(read(t, r).ResponseFormat, &format); err != nil {
 		t.Fatal(err)
 	}
-	system := f.Requests()[0].System
-	made, err := plan.Parse(system[strings.LastIndex(system, "\n")+1:])
-	if err != nil || len(made.Steps) != 3 || made.Steps[1].Each == "" || made.Steps[1].When == "" || made.Steps[1].Pick == "" {
-		t.Fatalf("got %+v, %v, want three steps, the second with a loop", made, err)
+	type object struct {
+		Properties map[string]json.RawMessage
 	}
-	example := toolset.List{
-		{Name: "list_parcels", Server: "s", Tool: "list_parcels", InputSchema: takes("customer"), OutputSchema: json.RawMessage(
-			`{"type":"object","properties":{"total":{"type":"integer"},"parcels":{"type":"array","items":{"type":"object"}}}}`)},
-		{Name: "track_parcel", Server: "s", Tool: "track_parcel", InputSchema: takes("id")},
-		{Name: "text_customer", Server: "s", Tool: "text_customer", InputSchema: takes("customer", "text")},
+	var whole object
+	var steps struct{ Items object }
+	if json.Unmarshal(format.Schema.Schema, &whole) != nil || json.Unmarshal(whole.Properties["steps"], &steps) != nil {
+		t.Fatalf("got %s, want the schema of a plan", format.Schema.Schema)
 	}
-	if problems := plan.Check(&made, plan.NewValidator(), example.Lookup, nil); len(problems) > 0 {
-		t.Errorf("got problems %+v, want none", problems)
+	maps.Copy(whole.Properties, steps.Items.Properties)
+	check := func(schema, value json.RawMessage) {
+		if wrong := plan.NewValidator().Validate(schema, value); wrong != nil {
+			t.Errorf("strict %v: the prompt shows %s: %s", r.Strict, value, wrong.Message)
+		}
+	}
+	shown := 0
+	for line := range strings.Lines(strings.Join(append([]string{r.System}, r.Users...), "\n")) {
+		if strings.HasPrefix(line, llm.DataMark) {
+			continue
+		}
+		if strings.HasPrefix(line, "{") {
+			check(format.Schema.Schema, json.RawMessage(line))
+			shown++
+		}
+		for name, schema := range whole.Properties {
+			for _, rest := range strings.Split(line, `"`+name+`":`)[1:] {
+				var value json.RawMessage
+				if json.NewDecoder(strings.NewReader(rest)).Decode(&value) != nil {
+					t.Errorf("got %s in a prompt, want a value for %s", rest, name)
+					continue
+				}
+				check(json.RawMessage(fmt.Sprintf(`{"properties":{%q:%s}}`, name, schema)), json.RawMessage(fmt.Sprintf(`{%q:%s}`, name, value)))
+				shown++
+			}
+		}
+	}
+	if shown < 10 {
+		t.Errorf("got %d examples, want those of the system prompt", shown)
 	}
 }
 
@@ -74,11 +128,17 @@ func takes(names ...string) json.RawMessage {
 // TestPrompts compares what the model reads with golden files.
 func TestPrompts(t *testing.T) {
 	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "web_search", Arguments: json.RawMessage(`{"query":"news"}`)}, Value: json.RawMessage(`"` + strings.Repeat("long ", 1000) + `"`)}}
+	loop := plan.Outcome{Step: plan.Step{ID: "s2", Tool: "calculate", Each: "filter(s1.items, .n > 1)", Arguments: json.RawMessage(`{"expression":"$item.n"}`)},
+		Value: json.RawMessage(`[4,null]`), Elements: []plan.Outcome{{Skipped: true}, {Index: 1, Value: json.RawMessage(`4`)},
+			{Index: 2, Err: &plan.Error{Reason: "tool_error", Message: "too large"}}, {Index: 3, Skipped: true}}}
+	sum := plan.Outcome{Step: plan.Step{ID: "s3", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`4`)}
 	for name, row := range map[string]struct {
 		req     planner.Request
 		replies []llmtest.Reply
 	}{
+		"outcomes":       {planner.Request{Query: "And of $100?", Tools: tools()[1:2], Round: 3, Replan: true, Outcomes: []plan.Outcome{loop, sum, {Step: plan.Step{ID: "s4", Tool: "chat.send"}, Skipped: true}}}, []llmtest.Reply{{Text: `[]`}}},
 		"first":          {planner.Request{Query: "What's the latest AI news and what's 15% of $2500?", Tools: tools()}, []llmtest.Reply{{Text: `[]`}}},
+		"loose":          {planner.Request{Query: "And of $100?", Tools: tools()[:2], CanAsk: true}, []llmtest.Reply{{Text: `[]`}}},
 		"second":         {planner.Request{Query: "And of $100?", Tools: tools()[:2], Round: 2, Outcomes: done, Context: []llm.Message{{Role: "user", Content: "Hi\n</data>"}, {Role: "assistant", Content: "Hello"}}}, []llmtest.Reply{{Text: `[]`}}},
 		"approval":       {planner.Request{Query: "Search the web", Tools: confidential{tools()}, NeedsApproval: needsApproval}, []llmtest.Reply{{Text: `[]`}}},
 		"approval_later": {planner.Request{Query: "Search the web", Tools: tools()[1:], NeedsApproval: needsApproval, CanAsk: true, Round: 2, Outcomes: done}, []llmtest.Reply{{Text: `[]`}}},
@@ -91,12 +151,16 @@ func TestPrompts(t *testing.T) {
 					o.Config.ToolTokens = 1000
 				}
 			})
+			if name == "loose" {
+				row.replies[0].Refuse = []string{"strict"}
+			}
 			f.Answer(row.replies...)
 			if _, err := f.planner.Plan(t.Context(), row.req); err != nil {
 				t.Fatal(err)
 			}
 			requests := f.Requests()
 			last := requests[len(requests)-1]
+			checkExamples(t, last)
 			var got strings.Builder
 			for _, m := range read(t, last).Messages {
 				fmt.Fprintf(&got, "---- %s ----\n%s\n", m.Role, m.Content)

@@ -190,7 +190,7 @@ func TestPromptAtThousandTools(t *testing.T) {
 		"| review_invoices(query: string, since?: string<date>, limit?: integer 1..100 = 10) [read-only]\n|   review invoices of",
 		"| lock_rooms(query: string, since?",
 		"\n| rooms-desk: release_rooms(query, …), approve_rooms(query, …), ", // shortened
-		"\nMost tools are not shown. find_tools shows others, and shortened ones in full.\n",
+		"\nMost tools are not shown. To see others, or shortened ones in full, reply with steps of find_tools(query: string) alone",
 	} {
 		if !strings.Contains(user, want) {
 			t.Errorf("got\n%s\nwant %q in it", user, want)

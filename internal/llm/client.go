@@ -171,6 +171,9 @@ func (c *Client) ask(ctx context.Context, req Request, d dialect) (*answer, erro
 	defer stop()
 	a := &answer{onDelta: req.OnDelta}
 	p, path := c.protocol(a)
+	if req.Schema != nil && d.form == formStrict {
+		req.System = cmp.Or(req.Schema.System, req.System)
+	}
 	body := p.request(c.cfg, req, d)
 	body["model"], body["stream"] = c.cfg.Model, !d.without[paramStreaming]
 	if len(req.Tools) > 0 {

@@ -38,7 +38,8 @@ func shape(r llmtest.Request) string {
 // steady names a model that gets a temperature.
 func steady(c *llm.Config) { c.Model = "gpt-4o" }
 
-// TestLadder: an endpoint that refuses a parameter gets a plainer request, and the next time at once.
+// TestLadder: an endpoint that refuses a parameter gets a plainer request, and the next time at once. Instructions for
+// strict modes go to these alone.
 func TestLadder(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -58,8 +59,9 @@ func TestLadder(t *testing.T) {
 			openAI(t, func(t *testing.T, api func(*llm.Config)) {
 				f := connect(t, func(c *llm.Config) { api(c); steady(c) })
 				f.Answer(llmtest.Reply{Text: `{"z":"1","a":"2"}`, Refuse: row.refuse})
-				req := ask("?")
-				req.Schema = schema
+				req, own := ask("?"), *schema
+				own.System = "Be strict."
+				req.Schema = &own
 				for range 2 {
 					got, err := f.llm.Complete(t.Context(), req)
 					if err != nil || got.Text != `{"z":"1","a":"2"}` {
@@ -69,6 +71,9 @@ func TestLadder(t *testing.T) {
 				var got []string
 				for _, r := range f.Requests() {
 					got = append(got, shape(r))
+					if r.Strict != (r.System == "Be strict.") {
+						t.Errorf("%s: got the instructions %q", shape(r), r.System)
+					}
 				}
 				want := append(row.want, row.want[len(row.want)-1])
 				if fmt.Sprint(got) != fmt.Sprint(want) {

@@ -42,6 +42,7 @@ type Request struct {
 type Schema struct {
 	Name   string
 	Strict json.RawMessage // for strict modes: closed objects, every property required
+	System string          // instructions for strict modes; "" = those of the request
 	Loose  json.RawMessage // the same form for endpoints without a strict mode
 }
 

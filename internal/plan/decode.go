@@ -154,16 +154,39 @@ const (
 	maxUnmetText = 500 // bytes of each part
 )
 
-// decodeUnmet returns the parts of the question that a plan object names as "unmet", texts that no tool serves.
+// decodeUnmet returns what a plan object names as "unmet", texts of parts of the question that no tool serves, and as
+// "missing", calls that lack required arguments. These have no text.
 func decodeUnmet(raw []byte) (parts []Unmet) {
-	for name, value := range memberSeq(bytes.TrimSpace(raw)) {
-		if name != "unmet" {
-			continue
-		}
+	lines := func(value jsontext.Value, limit int) (lines []string) {
 		named, _ := labels(value)
-		for _, text := range named[:min(len(named), maxUnmet)] {
+		for _, text := range named[:min(len(named), limit)] {
 			if text = texts.Line(text, maxUnmetText); text != "" {
+				lines = append(lines, text)
+			}
+		}
+		return lines
+	}
+	for name, value := range memberSeq(bytes.TrimSpace(raw)) {
+		switch name {
+		case "unmet":
+			for _, text := range lines(value, maxUnmet) {
 				parts = append(parts, Unmet{Text: text, Reason: UnmetNoTool})
+			}
+		case "missing":
+			calls, _ := elements(value.Clone())
+			for _, call := range calls[:min(len(calls), maxUnmet)] {
+				part := Unmet{Reason: UnmetMissingArgument}
+				for name, value := range memberSeq(call) {
+					switch name {
+					case "tool":
+						part.Tool = texts.Line(text(value), maxUnmetText)
+					case "names":
+						part.Missing = lines(value, maxUnmet)
+					}
+				}
+				if part.Tool != "" && len(part.Missing) > 0 {
+					parts = append(parts, part)
+				}
 			}
 		}
 	}

@@ -146,7 +146,7 @@ func (e *Error) Error() string { return e.Message }
 
 // Unmet is a part of a question without a successful step.
 type Unmet struct {
-	Text    string   `json:"text"` // the part as the user wrote it
+	Text    string   `json:"text"` // the part as the user wrote it; empty for what Parse has read of "missing"
 	Reason  string   `json:"reason"`
 	Tool    string   `json:"tool,omitempty"`    // the tool for it, or the most similar tool
 	Missing []string `json:"missing,omitempty"` // required arguments that are not known

@@ -170,6 +170,8 @@ func (c *decider) consent(ctx context.Context, a asking) (by string, refused *pl
 		return byUser, nil
 	case c.s.user.approved && (a.tool.Reads() || mode != downstream.ConfirmAlways):
 		return byPlan, nil
+	case c.s.user.declined.before(a):
+		return "", &plan.Error{Reason: reason.Declined, Message: "the user declined this flow in an earlier round"}
 	}
 	if f := c.flowOf(a); f != nil {
 		refused = f.ask(func(others []plan.Step) *plan.Error {
@@ -196,6 +198,7 @@ func (c *decider) ask(ctx context.Context, a asking) *plan.Error {
 		return nil
 	case refused:
 		record.Consents.Declined.Add(1)
+		c.s.user.declined.note(a)
 		return &plan.Error{Reason: reason.Declined, Message: err.Error()}
 	case ctx.Err() != nil:
 		return execution.StepError(context.Cause(ctx))

@@ -189,6 +189,31 @@ func (f *flow) ask(ask func(others []plan.Step) *plan.Error, id string) *plan.Er
 	return f.refused
 }
 
+// flowKey identifies the flow of private data to a tool that a decision is about.
+func flowKey(tool plan.Tool, d trust.Decision) string {
+	return tool.Server + "\x00" + tool.Tool + "\x00" + d.Reason
+}
+
+// declinedFlows are the flows that the user has declined, with the round, by flowKey. It is safe for concurrent use.
+type declinedFlows struct{ rounds sync.Map }
+
+// note records that the user has declined the flows of calls.
+func (f *declinedFlows) note(a asking) {
+	for _, d := range a.decisions {
+		if d.Rule == trust.RuleFlow {
+			f.rounds.LoadOrStore(flowKey(a.tool, d), a.from.Round)
+		}
+	}
+}
+
+// before reports whether the user has declined a flow of calls in an earlier round.
+func (f *declinedFlows) before(a asking) bool {
+	return slices.ContainsFunc(a.decisions, func(d trust.Decision) bool {
+		round, declined := f.rounds.Load(flowKey(a.tool, d))
+		return declined && round.(int) < a.from.Round
+	})
+}
+
 // flowOf returns the flow of calls that need consent for it alone; nil if they need it for other reasons, too, or if
 // nobody can be asked.
 func (c *decider) flowOf(a asking) *flow {
@@ -204,7 +229,7 @@ func (c *decider) flowOf(a asking) *flow {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := a.tool.Server + "\x00" + a.tool.Tool + "\x00" + a.decisions[0].Reason
+	key := flowKey(a.tool, a.decisions[0])
 	f := c.flows[key]
 	if f == nil {
 		f = &flow{}

@@ -184,18 +184,25 @@ func TestFlows_Rounds(t *testing.T) {
 		{"results of a public server", "", []string{`{"steps":[{"id":"h","tool":"now"}],"more":true}`, `{"steps":[{"id":"x","tool":"web_search","arguments":{"q":"b"}}]}`}, 0, `search.now{} search.web_search{"q":"b"}`},
 		{"equal flows", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","arguments":{"q":"$h.name"}},` +
 			`{"id":"y","tool":"web_search","arguments":{"q":"$h.salary"},"after":["x"]}]}`}, 1, ""},
+		{"a flow in two rounds", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","arguments":{"q":"$h.name"}}],"more":true}`, x(`{"q":"Bob"}`)}, 2, ""},
+		{"a write in two rounds", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"send_email","arguments":{"to":"$h.name"}}],"more":true}`,
+			`{"steps":[{"id":"y","tool":"send_email","arguments":{"to":"Bob"}}]}`}, 2, ""},
 		{"two tools", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"x","tool":"web_search","arguments":{"q":"$h.name"}},` +
 			`{"id":"y","tool":"now","arguments":{"q":"$h.salary"},"after":["x"]}]}`}, 2, ""},
 		{"two sources", "", []string{`{"steps":[{"id":"h","tool":"get_employee"},{"id":"p","tool":"get_tax"},` +
 			`{"id":"x","tool":"web_search","arguments":{"a":"$h.name","b":"$p.name"}}]}`}, 1, ""},
 	} {
-		for _, user := range []string{yes, nobody} {
+		for _, user := range []string{yes, no, nobody} {
 			k := newFlowKit(t, nil, append(slices.Clone(row.plans), `[]`)...)
 			q, a := router.Query{Text: row.question, MaxRounds: 3}, &asked{}
 			q.Elicit = a.by(user)
 			r := k.query(q)
 			if user == nobody && (k.sent() != row.sent || r.NeedsApproval != (row.asks > 0)) {
 				t.Errorf("%s: public servers got %q and needs_approval is %v, want %q; %s", row.name, k.sent(), r.NeedsApproval, row.sent, brief(r))
+			}
+			// A no is an answer for all steps with that flow, and no later round asks again.
+			if user == no && (len(a.questions) != min(row.asks, 1) || k.sent() != row.sent || r.NeedsApproval) {
+				t.Errorf("%s: after a no: got the questions %q, public servers got %q, want one at most and %q; %s", row.name, a.questions, k.sent(), row.sent, brief(r))
 			}
 			if user == yes && (len(a.questions) != row.asks || strings.Contains(brief(r), "approval")) {
 				t.Errorf("%s: got the questions %q and %s, want %d", row.name, a.questions, brief(r), row.asks)

@@ -51,7 +51,8 @@ type userState struct {
 	forms    int               // shown to the user
 	entered  []string          // texts entered in them
 	stated   map[string]string // the step for each server that sends only what the user has said, see decider.stated
-	approved bool              // the given plan is approved as it is
+	declined declinedFlows
+	approved bool // the given plan is approved as it is
 }
 
 // round is one round of planning and execution.

@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -228,6 +229,25 @@ func TestToolFilter(t *testing.T) {
 	}
 }
 
+// Until its definition is known, a tool counts as destructive, so that a rule that denies holds.
+func TestPolicyOnUnknownDefinitions(t *testing.T) {
+	s := newServer(tool("get", readOnly))
+	m := start(t, pipes([]string{"a"}, s))
+	policy, err := trust.Compile([]trust.Rule{{When: "destructive || !reads", Then: trust.Deny, Reason: "No."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetPolicy(policy)
+	var forbidden *downstream.ForbiddenError
+	if _, err := m.Call(t.Context(), request("a", "get")); !errors.As(err, &forbidden) || s.count("tools/call") > 0 {
+		t.Errorf("before the list: got %v and %d calls, want it forbidden", err, s.count("tools/call"))
+	}
+	catalogOf(t, m)
+	if _, err := m.Call(t.Context(), request("a", "get")); err != nil {
+		t.Errorf("after the list: got %v, want a result", err)
+	}
+}
+
 func TestQuarantinedDefinitions(t *testing.T) {
 	s := newServer(
 		tool("fine"),
@@ -236,6 +256,7 @@ func TestQuarantinedDefinitions(t *testing.T) {
 		`{"name":"","inputSchema":{}}`,
 		`{"inputSchema":{}}`,
 		`{"name":7,"inputSchema":{}}`,
+		`{"name":"decoy","name":"twice","inputSchema":{}}`, `{"name":"cased","inputSchema":{},"Name":"decoy"}`,
 		tool("fine", `,"title":"again"`),
 		tool("big", `,"x":"`+strings.Repeat("y", 256<<10)+`"`),
 		`"a string"`, `null`, `[]`,
@@ -249,7 +270,7 @@ func TestQuarantinedDefinitions(t *testing.T) {
 	if got := names(c.See(nil)); got != "fine@a last@a" || c.Of("a")[0].Title != "" {
 		t.Errorf("got %s", got)
 	}
-	for _, name := range []string{"bad_schema", "no_schema", "fine", "big"} {
+	for _, name := range []string{"bad_schema", "no_schema", "fine", "big", "twice", "cased"} {
 		if !log.Has("tool quarantined", "server=a", "tool="+name) {
 			t.Errorf("the log does not name %s", name)
 		}
@@ -258,7 +279,8 @@ func TestQuarantinedDefinitions(t *testing.T) {
 		t.Errorf("calling a tool of the server: %v", err)
 	}
 	// Who asks for one of them learns why it cannot be used.
-	for name, want := range map[string]string{"bad_schema": reason.Quarantined, "big": reason.Quarantined, "fine": "", "other": ""} {
+	for name, want := range map[string]string{"bad_schema": reason.Quarantined, "big": reason.Quarantined, "twice": reason.Quarantined,
+		"cased": reason.Quarantined, "decoy": "", "fine": "", "other": ""} {
 		known, err := m.Has(t.Context(), "a", "", name, nil)
 		if want == "" {
 			if err != nil || known != (name == "fine") {
@@ -287,7 +309,7 @@ func TestQuarantinedDefinitions(t *testing.T) {
 			t.Errorf("the status says %q of bad_schema", q.Reason)
 		}
 	}
-	if got := strings.Join(told, " "); got != " bad_schema big no_schema" {
+	if got := strings.Join(told, " "); got != " bad_schema big cased no_schema twice" {
 		t.Errorf("the status names %q, want the tools that are quarantined", got)
 	}
 	// The definition is mended.

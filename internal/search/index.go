@@ -3,6 +3,7 @@ package search
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"unique"
 )
@@ -24,7 +25,8 @@ type stem = unique.Handle[string]
 type postings struct {
 	docs    []*document
 	terms   map[stem]*term
-	servers map[string]int // numbers of their tools
+	servers map[string]int       // numbers of their tools
+	names   map[string][]posting // by the lower-case name or id of tools
 }
 
 // term is one stem with its occurrences.
@@ -93,7 +95,7 @@ func (x *Index) current() *postings {
 }
 
 func build(servers map[string][]*document) *postings {
-	p := &postings{terms: map[stem]*term{}, servers: map[string]int{}}
+	p := &postings{terms: map[stem]*term{}, servers: map[string]int{}, names: map[string][]posting{}}
 	for _, server := range slices.Sorted(maps.Keys(servers)) {
 		p.servers[server] = len(servers[server])
 		for _, d := range servers[server] {
@@ -107,6 +109,12 @@ func build(servers map[string][]*document) *postings {
 				if i < d.own {
 					t.own++
 				}
+			}
+			name, id := strings.ToLower(d.tool.Name), strings.ToLower(d.tool.ID)
+			named := posting{uint32(len(p.docs)), float32(fieldRules[fieldName].weight)}
+			p.names[name] = append(p.names[name], named)
+			if id != name {
+				p.names[id] = append(p.names[id], named)
 			}
 			p.docs = append(p.docs, d)
 		}

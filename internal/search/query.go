@@ -25,6 +25,7 @@ const (
 	topicWeight   = 0.5  // weight of a word of tools for the question's words
 	verbWeight    = 0.5  // weight of verbs such as "find" and "create"
 	hanWeight     = 0.3  // weight of a single character of a pair of Chinese characters
+	nameWeight    = 4.0  // weight of the whole name of a tool
 	pathWeight    = 1.0  // weight of the words for a path
 	nameShare     = 0.7  // factor of the squared fraction of a tool's name found in the question
 	clauseWeight  = 0.35 // weight of the best clause, relative to the whole question
@@ -107,12 +108,21 @@ func (r *ranking) list(literal bool) {
 			relate(thesaurus().topics[t.stem], topicWeight)
 		}
 	}
+	for _, name := range r.question.names {
+		if found := r.postings.names[name]; found != nil {
+			r.lists = append(r.lists, postingList{found, len(r.question.terms), nameWeight * r.rarity(len(found)), true})
+			r.question.terms = append(r.question.terms, queryTerm{word: name, stem: name, weight: nameWeight})
+		}
+	}
 }
 
 // idf returns the weight of a stem. Instructions are not counted: they would make every word of a large server's
 // instructions look common.
-func (p *postings) idf(t *term) float64 {
-	return math.Log(1 + (float64(len(p.docs)-t.own)+0.5)/(float64(t.own)+0.5))
+func (p *postings) idf(t *term) float64 { return p.rarity(t.own) }
+
+// rarity returns the weight of what n tools have.
+func (p *postings) rarity(n int) float64 {
+	return math.Log(1 + (float64(len(p.docs)-n)+0.5)/(float64(n)+0.5))
 }
 
 // saturate returns the score of a match from the weighted frequency of the stem.
@@ -252,7 +262,7 @@ func (r *ranking) choose(limit int) (hits []Hit) {
 			if own := r.postings.terms[unique.Make(t.stem)]; own != nil {
 				answered[i] += p / (r.idf(own) * t.weight * (saturation + 1))
 			}
-			if c.exact[i] {
+			if c.exact[i] && !slices.Contains(hit.Terms, t.word) {
 				hit.Terms = append(hit.Terms, t.word)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
@@ -19,6 +20,7 @@ type queryTerm struct {
 // question is a parsed question.
 type question struct {
 	terms   []queryTerm
+	names   []string // what may be names of tools, in lower case
 	clauses int
 }
 
@@ -28,7 +30,7 @@ var paths = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*:/|~|\.{1,2})?(?:/[\w.
 // parseQuestion returns the terms of a question, each with its clauses.
 func parseQuestion(text string) question {
 	text = texts.Prefix(text, maxQueryBytes)
-	var q question
+	q := question{names: namesIn(text)}
 	index := map[string]int{}
 	add := func(w string, weight float64) {
 		if len(w) == 1 || IsStopWord(w) {
@@ -73,6 +75,18 @@ func parseQuestion(text string) question {
 		q.terms[i].weight = math.Sqrt(q.terms[i].weight)
 	}
 	return q
+}
+
+// namesIn returns the words that can only be names, such as "get_y", or a text that is one word.
+func namesIn(text string) (names []string) {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("`'\"“”‘’()[]{},;?!", r) })
+	for _, w := range words {
+		w = strings.Trim(w, ".:")
+		if len(names) < maxClauses && (len(words) == 1 || strings.ContainsAny(w, "_-.:") || strings.ContainsFunc(w[min(1, len(w)):], unicode.IsUpper)) {
+			names = append(names, strings.ToLower(w))
+		}
+	}
+	return names
 }
 
 // pathWords returns words that describe a path: the kind of file by its extension, or a URL.

@@ -156,6 +156,19 @@ func TestNamesAreFoundInOnePiece(t *testing.T) {
 	}
 }
 
+// A tool is found by its name or id, whatever words they are of.
+func TestExactNamesAreFoundFirst(t *testing.T) {
+	x := filled()
+	x.Update("verbs", []Tool{tool("verbs", "lookup", "Anything"), tool("verbs", "get_y", "A coordinate"), tool("verbs", "get", ""), tool("verbs", "x", ""),
+		tool("verbs", "look", "Lookup of a lookup"), tool("verbs", "get_y_of_all", "Get y"), tool("verbs", "use_get", "")})
+	for query, want := range map[string]string{"lookup": "lookup", "Lookup?": "lookup", "get": "get", "x": "x", "get_y": "get_y", "call `get_y` for the weather in Rome": "get_y",
+		"what does verbs::get do": "get", "verbs::look": "look"} {
+		if got := ids(x.Search(query, SearchOptions{Limit: 1})); !slices.Equal(got, []string{"verbs::" + want}) {
+			t.Errorf("%s: got %v, want %s", query, got, want)
+		}
+	}
+}
+
 // Instructions find the tools of a server, behind tools that have the word themselves, and make no word commoner.
 func TestInstructionsFindTools(t *testing.T) {
 	x := filled()

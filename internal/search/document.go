@@ -68,11 +68,27 @@ func analyze(t Tool) *document {
 	weigh(weights, fieldLabels, text.labels...)
 	weigh(shared, fieldInstructions, texts.Prefix(t.Instructions, maxInstructions))
 	maps.DeleteFunc(shared, func(stem string, _ float64) bool { return weights[stem] > 0 })
+	for _, s := range []string{t.Server, t.Name, t.Title} {
+		for _, w := range joined(texts.Words(s)) {
+			shared[compound+Stem(w)] = fieldRules[fieldName].weight
+		}
+	}
 	own := len(weights)
 	words := take(weights, t.Name)
 	named := len(words)
 	words = append(append(words, sorted(weights)...), sorted(shared)...)
 	return &document{tool: t, words: words, named: named, own: own, text: keyOf(t.text(text.names))}
+}
+
+// compound begins the stem of two adjacent words of a name in one piece: "boxplot" for box_plot.
+const compound = "+"
+
+// joined returns each pair of adjacent words in one piece.
+func joined(words []string) (pairs []string) {
+	for i := 1; i < len(words); i++ {
+		pairs = append(pairs, words[i-1]+words[i])
+	}
+	return pairs
 }
 
 // take removes the stems of a name from weights and returns them.
@@ -103,11 +119,6 @@ func weigh(weights map[string]float64, field int, values ...string) {
 			counts[Stem(w)]++
 			for _, c := range ideographs(w) {
 				counts[c] += hanWeight
-			}
-		}
-		if field <= fieldServer {
-			for _, w := range texts.Joined(s) {
-				counts[Stem(w)]++
 			}
 		}
 	}

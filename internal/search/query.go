@@ -20,18 +20,19 @@ const (
 
 // Weights of ranking, tuned with the questions of docs/evaluation.md.
 const (
-	saturation    = 3.0  // k1 of BM25
-	synonymWeight = 0.5  // weight of a synonym; words of the question have 1
-	topicWeight   = 0.5  // weight of a word of tools for the question's words
-	verbWeight    = 0.5  // weight of verbs such as "find" and "create"
-	hanWeight     = 0.3  // weight of a single character of a pair of Chinese characters
-	nameWeight    = 4.0  // weight of the whole name of a tool
-	pathWeight    = 1.0  // weight of the words for a path
-	nameShare     = 0.7  // factor of the squared fraction of a tool's name found in the question
-	clauseWeight  = 0.35 // weight of the best clause, relative to the whole question
-	answeredCost  = 0.25 // discount of a word covered by an earlier hit
-	serverShare   = 0.3  // weight of the other tools of a server
-	serverShrink  = 0.3  // exponent of the number of tools that divides serverShare
+	saturation     = 3.0  // k1 of BM25
+	synonymWeight  = 0.5  // weight of a synonym; words of the question have 1
+	topicWeight    = 0.5  // weight of a word of tools for the question's words
+	verbWeight     = 0.5  // weight of verbs such as "find" and "create"
+	hanWeight      = 0.3  // weight of a single character of a pair of Chinese characters
+	compoundWeight = 0.5  // weight of two words in one piece
+	nameWeight     = 4.0  // weight of the whole name of a tool
+	pathWeight     = 1.0  // weight of the words for a path
+	nameShare      = 0.7  // factor of the squared fraction of a tool's name found in the question
+	clauseWeight   = 0.35 // weight of the best clause, relative to the whole question
+	answeredCost   = 0.25 // discount of a word covered by an earlier hit
+	serverShare    = 0.3  // weight of the other tools of a server
+	serverShrink   = 0.3  // exponent of the number of tools that divides serverShare
 
 	feedbackTools  = 5   // best tools of the first pass, whose
 	feedbackWords  = 20  // best words are added to the question
@@ -41,7 +42,8 @@ const (
 // Search returns the tools that fit the question, best first. Without a known word there are no hits.
 func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	limit := opts.limit()
-	r := ranking{postings: x.current(), question: parseQuestion(query)}
+	r := ranking{postings: x.current()}
+	r.question = parseQuestion(query, r.known)
 	r.list(opts.Literal)
 	r.fill(max(2*limit, poolSize), opts.Allow)
 	if !opts.Literal {
@@ -93,6 +95,9 @@ func (r *ranking) list(literal bool) {
 			r.lists = append(r.lists, postingList{found.docs, i, t.weight * ceiling, true})
 			r.asked[own] = 1
 		}
+		if found := r.postings.terms[unique.Make(compound+t.stem)]; found != nil {
+			r.lists = append(r.lists, postingList{found.docs, i, t.weight * r.rarity(len(found.docs)), true})
+		}
 		relate := func(stems []string, weight float64) {
 			for _, s := range stems {
 				other := unique.Make(s)
@@ -115,6 +120,9 @@ func (r *ranking) list(literal bool) {
 		}
 	}
 }
+
+// known reports whether a tool has a stem.
+func (p *postings) known(stem string) bool { return p.terms[unique.Make(stem)] != nil }
 
 // idf returns the weight of a stem. Instructions are not counted: they would make every word of a large server's
 // instructions look common.

@@ -27,8 +27,8 @@ type question struct {
 // paths matches file paths and URLs. Their kind matters, not their words.
 var paths = regexp.MustCompile(`(?:[A-Za-z][A-Za-z0-9+.-]*:/|~|\.{1,2})?(?:/[\w.@%+~-]+)+/?`)
 
-// parseQuestion returns the terms of a question, each with its clauses.
-func parseQuestion(text string) question {
+// parseQuestion returns the terms of a question, each with its clauses. It joins adjacent words to one that is known.
+func parseQuestion(text string, known func(stem string) bool) question {
 	text = texts.Prefix(text, maxQueryBytes)
 	q := question{names: namesIn(text)}
 	index := map[string]int{}
@@ -66,8 +66,10 @@ func parseQuestion(text string) question {
 				add(c, hanWeight)
 			}
 		}
-		for _, w := range texts.Joined(topic) {
-			add(w, 1)
+		for _, w := range joined(texts.Words(topic)) {
+			if known(Stem(w)) {
+				add(w, compoundWeight)
+			}
 		}
 		q.clauses++
 	}

@@ -148,8 +148,10 @@ func TestNamesAreFoundInOnePiece(t *testing.T) {
 	x := filled()
 	x.Update("PayPal", []Tool{tool("PayPal", "invoice", "")})
 	x.Update("github", []Tool{tool("github", "listIssues", "")})
+	x.Update("figures", []Tool{tool("figures", "draw_box_plot", ""), tool("figures", "flowchart", "")})
 	for query, want := range map[string]string{"paypal": "PayPal::invoice", "PayPal": "PayPal::invoice", "GitHub": "github::listIssues",
-		"listissues": "github::listIssues"} {
+		"listissues": "github::listIssues", "a boxplot": "figures::draw_box_plot", "a box-plot": "figures::draw_box_plot", "flow charts": "figures::flowchart",
+		"flowChart": "figures::flowchart"} {
 		if got := ids(x.Search(query, SearchOptions{Limit: 1})); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: got %v, want %s", query, got, want)
 		}

@@ -23,24 +23,6 @@ func Words(text string) []string {
 	return words
 }
 
-// Joined returns the words that [Words] splits at capitals in one piece, such as "paypal" for PayPal, because
-// questions often spell them that way.
-func Joined(text string) []string {
-	var words, parts []string
-	for run := range runs(text) {
-		if !strings.ContainsFunc(run[1:], unicode.IsUpper) || strings.ContainsFunc(run, dense) {
-			continue
-		}
-		if parts = appendRun(parts[:0], run); len(parts) < 2 {
-			continue
-		}
-		if w := strings.Join(parts, ""); len(w) <= maxWord {
-			words = append(words, w)
-		}
-	}
-	return words
-}
-
 // runs yields the runs of letters, digits and apostrophes of a text.
 func runs(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {

@@ -149,10 +149,10 @@ func (a *asking) unapproved(why string) *plan.Error {
 	}
 	for _, d := range slices.Backward(a.decisions) {
 		if d.Rule != trust.RuleWrite {
-			why = printable(d.Reason, maxShownName) + ", and " + why
+			why = printable(strings.TrimSuffix(d.Reason, "."), maxShownName) + ", and " + why
 		}
 	}
-	return unapproved(a.tool, why)
+	return unapproved(why)
 }
 
 // consent obtains consent for the calls of a step if they need it. It returns who gave it, see downstream.Provenance.
@@ -161,9 +161,9 @@ func (c *decider) consent(ctx context.Context, a asking) (by string, refused *pl
 	never, needed := mode == downstream.ConfirmNever, len(a.decisions) > 0
 	switch {
 	case never && a.twice:
-		return "", unapproved(a.tool, "this exact call was made before")
+		return "", unapproved("this exact call was made before")
 	case never && !c.s.q.Approved && !a.tool.Reads() && c.nearlyRepeats(a.tool, a.all):
-		return "", unapproved(a.tool, "it was called before with nearly the same arguments")
+		return "", unapproved("it was called before with nearly the same arguments")
 	case !needed && !a.twice:
 		return "", nil
 	case c.s.q.Approved:
@@ -291,11 +291,8 @@ func (w *writes) forget(calls []callKey) {
 	}
 }
 
-func unapproved(tool plan.Tool, why string) *plan.Error {
-	return &plan.Error{
-		Reason:  reason.NeedsApproval,
-		Message: fmt.Sprintf("%s was not called: it needs your approval, and %s", printable(tool.Name, maxShownName), why),
-	}
+func unapproved(why string) *plan.Error {
+	return &plan.Error{Reason: reason.NeedsApproval, Message: "not called, because it needs your approval, and " + why}
 }
 
 // Bounds of a request for consent, in bytes.

@@ -178,8 +178,7 @@ func (s *queryState) ask(
 	var none *unanswered
 	switch {
 	case errors.As(err, &none):
-		return &plan.Error{Reason: reason.Declined, Message: fmt.Sprintf("%s, and %s needs %s", none.text, tool.Name,
-			enumerate(missing))}
+		return &plan.Error{Reason: reason.Declined, Message: none.text + ", and the tool needs " + enumerate(missing)}
 	case err != nil:
 		s.warn("step %s: the user could not be asked for %s: %v", step.ID, enumerate(missing), err)
 		return nil

@@ -86,8 +86,8 @@ func TestElicitation(t *testing.T) {
 	}{
 		{`{"elicitation":{}}`, `"result":{"action":"accept","content":{"city":"Oslo"}}`, `"arguments":{"city":"Oslo"},"success":true`, true},
 		{`{"elicitation":{"form":{},"url":{}}}`, `"result":{"action":"accept","content":{"city":"Oslo"}}`, `"success":true`, true},
-		{`{"elicitation":{}}`, `"result":{"action":"decline"}`, "the user declined, and hotel needs city", true},
-		{`{"elicitation":{}}`, `"result":{"action":"cancel"}`, "the user dismissed the request, and hotel needs city", true},
+		{`{"elicitation":{}}`, `"result":{"action":"decline"}`, "the user declined, and the tool needs city", true},
+		{`{"elicitation":{}}`, `"result":{"action":"cancel"}`, "the user dismissed the request, and the tool needs city", true},
 		{`{"elicitation":{}}`, `"error":{"code":-1,"message":"no screen"}`, "the client could not ask: no screen", true},
 		{`{"elicitation":{"url":{}}}`, ``, "invalid_arguments", false},
 		{`{}`, ``, "invalid_arguments", false},

@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -106,11 +108,83 @@ func TestAbout(t *testing.T) {
 func TestFailuresOfOneTool(t *testing.T) {
 	k := newKit(t, nil)
 	r := k.query(router.Query{Plan: json.RawMessage(`[{"tool":"hotel","arguments":{"city":7}},{"tool":"hotel","arguments":{}},{"tool":"hotel","arguments":{"city":"Oslo","class":"no"}}]`)})
-	want := `- Not done: hotel {"city":7}, because hotel failed: arguments.city: got number, want string.
-- Not done: "hotel", because hotel needs city.
-- Not done: hotel {"city":"Oslo","class":"no"}, because hotel failed: arguments.class: `
+	want := `- Not done: hotel {"city":7}, because it failed: arguments.city: got number, want string.
+- Not done: "hotel", because it needs city.
+- Not done: hotel {"city":"Oslo","class":"no"}, because it failed: arguments.class: `
 	if got := r.Answer.Text; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want it to begin with %q", got, want)
+	}
+}
+
+// TestFailureTexts: whatever a step fails for, its line names the tool once and reads as a sentence, in an answer and in
+// the prompt for one.
+func TestFailureTexts(t *testing.T) {
+	const one = `[{"tool":"echo"},{"tool":"note","arguments":{"v":1}}]`
+	declines := func(context.Context, string, []byte) ([]byte, error) { return nil, router.ErrDeclined }
+	rows := map[string]struct {
+		plan  string // one by default
+		query router.Query
+		want  string // a part of the answer
+	}{
+		reason.UnknownTool:      {plan: `[{"tool":"echo"},{"tool":"nothing"}]`, want: "nothing"},
+		reason.InvalidArguments: {plan: `[{"tool":"echo"},{"tool":"hotel","arguments":{"city":1}}]`, want: "got number, want string"},
+		"missing":               {plan: `[{"tool":"echo"},{"tool":"hotel"}]`, want: "city"},
+		reason.MissingReference: {plan: `{"steps":[{"id":"a","tool":"echo"},{"id":"b","tool":"note","arguments":{"v":"$a.x"}}]}`, want: "$a.x"},
+		reason.Cycle:            {plan: `{"steps":[{"id":"a","tool":"echo"},{"id":"b","tool":"note","after":["b"]}]}`, want: "the step waits for itself"},
+		reason.DuplicateID:      {plan: `{"steps":[{"id":"a","tool":"echo"},{"id":"a","tool":"note"}]}`, want: "is used by an earlier step"},
+		reason.DependencyFailed: {plan: `{"steps":[{"id":"a","tool":"fails"},{"id":"b","tool":"note","after":["a"]}]}`, want: "Step a, which this step needs, failed"},
+		reason.NeedsApproval:    {plan: `[{"tool":"echo"},{"tool":"wipe","arguments":{"v":1}}]`, want: "needs your approval"},
+		reason.Declined:         {plan: `[{"tool":"echo"},{"tool":"wipe","arguments":{"v":1}}]`, query: router.Query{Elicit: declines}, want: "the user declined"},
+		reason.ToolError:        {plan: `[{"tool":"echo"},{"tool":"fails","arguments":{"v":1}}]`, want: "it rained"},
+		"a loop":                {plan: `{"steps":[{"id":"a","tool":"echo","arguments":{"l":[1,2]}},{"id":"b","tool":"fails","each":"$a.l","arguments":{"v":"$item"}}]}`, want: "it rained"},
+		"part of a loop":        {plan: `{"steps":[{"id":"a","tool":"echo","arguments":{"l":[true,1]}},{"id":"b","tool":"note","each":"$a.l","arguments":{"badly":"$item"}}]}`, want: "for 1 of 2 elements"},
+	}
+	for _, why := range []string{reason.Timeout, reason.Unavailable, reason.Disconnected, reason.OutcomeUnknown, reason.TooLarge,
+		reason.Overloaded, reason.Unauthorized, reason.Quarantined, reason.Protocol} {
+		rows[why] = struct {
+			plan  string
+			query router.Query
+			want  string
+		}{want: "It went wrong."}
+	}
+	for name, row := range rows {
+		for _, shown := range []string{"to the user", "to the writer"} {
+			t.Run(name+" "+shown, func(t *testing.T) {
+				plans := []string{`[]`}
+				if shown == "to the user" {
+					plans = nil
+				}
+				k := newKit(t, func(o *router.Options, d *downstream.Options) {
+					if row.want == "It went wrong." {
+						o.Execution.ConfirmWrites = never
+						o.Calls = failsOnce("note", &downstream.Failure{Server: "peer", Reason: name, Message: row.want})
+					} else if o.Execution.ConfirmWrites = downstream.ConfirmAlways; name != reason.NeedsApproval && name != reason.Declined {
+						unconfirmed(o, d)
+					}
+				}, plans...)
+				row.query.Plan, row.query.Text = json.RawMessage(cmp.Or(row.plan, one)), "Do all that."
+				text := k.query(row.query).Answer.Text
+				if plans != nil {
+					requests := k.model.Requests()
+					text = requests[len(requests)-1].Text
+				}
+				if !strings.Contains(text, strings.TrimSuffix(row.want, ".")) {
+					t.Errorf("got %s, want %q", text, row.want)
+				}
+				for line := range strings.Lines(text) {
+					for _, tool := range []string{"note", "hotel", "fails", "wipe"} {
+						if strings.Count(line, tool) > 1 && !strings.Contains(line, "give the plan") {
+							t.Errorf("got %q, want the tool once", line)
+						}
+					}
+					for _, odd := range []string{".:", "..", ".,", ": :", ".;", "::", ",,"} {
+						if strings.Contains(strings.ReplaceAll(line, "...", ""), odd) {
+							t.Errorf("got %q with %q", line, odd)
+						}
+					}
+				}
+			})
+		}
 	}
 }
 

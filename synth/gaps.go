@@ -101,6 +101,9 @@ func (g gaps) because(i int) string {
 	part := g.unmet[i]
 	tool := texts.Line(part.Tool, maxToolLabel)
 	subject := cmp.Or(tool, "it")
+	if strings.HasPrefix(part.Text, subject) { // a call that stands for a part
+		subject = "it"
+	}
 	if cause, ok := g.step[i]; ok {
 		failed := g.outcomes[cause]
 		message := strings.TrimRight(failureMessage(failed), ".")
@@ -182,8 +185,14 @@ func listed(names []string) string {
 // unmetID returns the id of an unmet part in marks and prompts.
 func unmetID(i int) string { return fmt.Sprintf("n%d", i+1) }
 
-// failureLine returns "tool: reason" on one line.
-func failureLine(o plan.Outcome) string { return toolLabel(o) + ": " + failureMessage(o) }
+// failureLine returns "tool: message" on one line, or the message alone if it begins or ends with the tool.
+func failureLine(o plan.Outcome) string {
+	tool, message := toolLabel(o), failureMessage(o)
+	if strings.HasPrefix(message, tool) || strings.HasSuffix(message, tool) {
+		return message
+	}
+	return tool + ": " + message
+}
 
 func failureMessage(o plan.Outcome) string {
 	return texts.Line(strings.TrimPrefix(o.Err.Message, "Error: "), maxFailure)

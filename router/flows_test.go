@@ -106,6 +106,7 @@ func TestFlows_Ways(t *testing.T) {
 		{"through the success of a computed step", hr + `,{"id":"c","pick":"h.admin ? 1 : h.none.none"},{"id":"x","tool":"web_search","after":["c"],"arguments":{"q":"a"}}`, `search.web_search{"q":"a"}`},
 		{"through a condition", hr + `,{"id":"g","tool":"echo","when":"h.admin","arguments":{}},{"id":"x","tool":"web_search","after":["g"],"arguments":{"q":"a"}}`, `search.web_search{"q":"a"}`},
 		{"through the success of a step", hr + `,{"id":"g","tool":"echo","pick":"h.admin ? 1 : h.none.none","arguments":{}},{"id":"x","tool":"web_search","after":["g"],"arguments":{"q":"a"}}`, `search.web_search{"q":"a"}`},
+		{"through the success of a pick", `{"id":"h","tool":"get_employee","pick":"value.admin ? 1 : value.none.none"},{"id":"x","tool":"web_search","after":["h"],"arguments":{"q":"a"}}`, `search.web_search{"q":"a"}`},
 		{"a write", hr + `,{"id":"x","tool":"send_email","arguments":{"text":"$h.salary"}}`, `mail.send_email{"text":98765}`},
 	} {
 		for _, by := range []string{"", byRules, "given"} {

@@ -67,8 +67,9 @@ type ModelOptions struct {
 	Sampling bool          // no model is configured and clients' models may be used
 	Observed Observed      // records the calls of clients' models; its Mask is also that of failures
 
-	// Learn receives the arguments and the value of each successful step. It must not block; nil = unused.
-	Learn func(t plan.Tool, arguments, value json.RawMessage)
+	// Learn receives the arguments and the value of each successful step, and the servers whose results it carries. It
+	// must not block; nil = unused.
+	Learn func(t plan.Tool, carries []string, arguments, value json.RawMessage)
 }
 
 // Models is the status of the models; nil fields have no model.

@@ -77,6 +77,12 @@ func (f formula) check(isStep func(string) bool) *Error {
 	return nil
 }
 
+// picksValue reports whether Pick computes with what the step's own call returned.
+func (s *Step) picksValue() bool {
+	f := formula{"pick", s.Pick, &s.pick, nil}
+	return s.Pick != "" && !s.Computes() && slices.Contains(f.names(), valueName)
+}
+
 // readExpressions reads the step's expressions.
 func (s *Step) readExpressions(isStep func(string) bool) *Error {
 	for _, f := range s.expressions(isStep) {

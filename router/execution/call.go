@@ -86,7 +86,7 @@ func (r *Round) call(ctx context.Context, c toolCall) plan.Outcome {
 	default:
 		readResult(&out, reply.Result)
 		if r.opts.Learn != nil && out.OK() {
-			r.opts.Learn(tool, arguments, out.Value)
+			r.opts.Learn(tool, c.from.Carries, arguments, out.Value)
 		}
 	}
 	if out.Err != nil {

@@ -46,8 +46,9 @@ type Options struct {
 	Mask        *redact.Masker  // of failures; nil knows no secrets
 	Tracer      tracing.Tracer
 
-	// Learn receives the arguments and the value of each successful step. It must not block; nil = unused.
-	Learn func(t plan.Tool, arguments, value json.RawMessage)
+	// Learn receives the arguments and the value of each successful step, and the servers whose results it carries. It
+	// must not block; nil = unused.
+	Learn func(t plan.Tool, carries []string, arguments, value json.RawMessage)
 }
 
 // Executor runs plans.

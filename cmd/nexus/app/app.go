@@ -173,6 +173,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
+	a.models.private = a.servers.Private
 	finder := a.models.finder(a.log)
 	ranking := planner.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.search}
 	planning := planner.Options{

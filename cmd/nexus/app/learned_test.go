@@ -53,3 +53,33 @@ func TestLearnedShapes(t *testing.T) {
 		}
 	}
 }
+
+// Names of fields can be data: nothing is learned from private results, and nothing that was learned before is told.
+func TestLearnedShapes_Private(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	run := func(data string) (told bool) {
+		t.Helper()
+		m := scripted(t, "ok", `[{"tool":"find","arguments":{}},{"tool":"find","arguments":{}}]`)
+		r, _ := withPeer(t, m, func(o *app.Options) {
+			o.Config.State = state
+			o.Config.Servers[len(o.Config.Servers)-1].Data = data
+		}, peerTool{"find", object + readOnly, func(*peerCall) (string, string) {
+			return `{"content":[],"structuredContent":{"report":{"Falcon_layoffs":{"budget":1},"Eagle_merger":{"lead":"x"}}}}`, ""
+		}})
+		r.dial("", nil).query(`{"query":"find it"}`)
+		told = strings.Contains(m.Requests()[0].Text, "Falcon")
+		r.stop(10 * time.Second)
+		return told
+	}
+	run("private")
+	if raw, err := os.ReadFile(filepath.Join(state, "shapes.json")); err == nil && strings.Contains(string(raw), "Falcon") {
+		t.Errorf("the file has names of a private result: %s", raw)
+	}
+	run("public")
+	for _, data := range []string{"public", "private"} {
+		if told := run(data); told != (data == "public") {
+			t.Errorf("%s: the planner is told what was learned: %v", data, told)
+		}
+	}
+}

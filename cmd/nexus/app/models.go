@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ type models struct {
 	tape        *tape.Tape
 	finding     *search.Finder
 	learned     atomic.Pointer[shapes.Store] // nil learns nothing
+	private     func() []string              // the names of servers whose results are confidential
 }
 
 // newModels makes the clients. Those of one provider share what is known about its availability.
@@ -126,9 +128,14 @@ func (m *models) keepLearned(cfg *config.Config, log *slog.Logger) {
 	m.learned.Swap(shapes.Open(folder, log)).Close()
 }
 
-// learn learns from the result of a step. It skips tools with an outputSchema.
-func (m *models) learn(t plan.Tool, arguments, value json.RawMessage) {
+// learn learns from the result of a step, unless it is or may show private data: names of fields can be data. It skips
+// the results of tools with an outputSchema.
+func (m *models) learn(t plan.Tool, carries []string, arguments, value json.RawMessage) {
+	private := m.private()
+	isPrivate := func(server string) bool { return slices.Contains(private, server) }
 	switch {
+	case isPrivate(t.Server) || slices.ContainsFunc(carries, isPrivate):
+		return
 	case plan.IsErrorText(value):
 		return
 	case len(t.OutputSchema) > 0:
@@ -137,8 +144,11 @@ func (m *models) learn(t plan.Tool, arguments, value json.RawMessage) {
 	m.learned.Load().Learn(shaped(&t), arguments, value)
 }
 
-// hint returns what was learned about a tool.
+// hint returns what was learned about a tool, nothing if its server has become private since.
 func (m *models) hint(t *plan.Tool) (result string, arguments []string) {
+	if slices.Contains(m.private(), t.Server) {
+		return "", nil
+	}
 	h, _ := m.learned.Load().Hint(shaped(t))
 	return h.Result, h.Arguments
 }

@@ -292,7 +292,7 @@ func (w *writes) forget(calls []callKey) {
 }
 
 func unapproved(why string) *plan.Error {
-	return &plan.Error{Reason: reason.NeedsApproval, Message: "not called, because it needs your approval, and " + why}
+	return &plan.Error{Reason: reason.NeedsApproval, Message: "it needs your approval, and " + why}
 }
 
 // Bounds of a request for consent, in bytes.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -146,12 +148,14 @@ func containing(prefix, uri string) func(pattern string) bool {
 	}
 }
 
-// segments reports whether a URI has a segment ".", and a segment ".." or a NUL, also encoded.
+// segments reports whether a URI has a segment ".", and a segment ".." or a NUL, also encoded, with parameters after a
+// semicolon, and in characters that servers may normalize to these.
 func segments(uri string) (same, up bool) {
 	for range 3 { // servers may decode more than once
-		uri = strings.Trim(ignored.Replace(uri), " ")
+		uri = strings.Trim(ignored.Replace(norm.NFKC.String(uri)), " ")
 		up = up || strings.ContainsRune(uri, 0)
 		for segment := range strings.FieldsFuncSeq(uri, func(r rune) bool { return strings.ContainsRune(`/\?#:`, r) }) {
+			segment, _, _ = strings.Cut(segment, ";")
 			same, up = same || segment == ".", up || segment == ".."
 		}
 		decoded := escape.ReplaceAllStringFunc(uri, func(e string) string {

@@ -36,8 +36,8 @@ type term struct {
 }
 
 type posting struct {
-	doc    uint32 // index of the document
-	weight float32
+	doc   uint32 // index of the document
+	score float32
 }
 
 // Update replaces the tools of one server. Unchanged tools are not analysed again; changed tools with the same text
@@ -105,13 +105,13 @@ func build(servers map[string][]*document) *postings {
 					t = &term{}
 					p.terms[w.stem] = t
 				}
-				t.docs = append(t.docs, posting{uint32(len(p.docs)), w.weight})
+				t.docs = append(t.docs, posting{uint32(len(p.docs)), float32(saturate(w.weight))})
 				if i < d.own {
 					t.own++
 				}
 			}
 			name, id := strings.ToLower(d.tool.Name), strings.ToLower(d.tool.ID)
-			named := posting{uint32(len(p.docs)), float32(fieldRules[fieldName].weight)}
+			named := posting{uint32(len(p.docs)), float32(saturate(float32(fieldRules[fieldName].weight)))}
 			p.names[name] = append(p.names[name], named)
 			if id != name {
 				p.names[id] = append(p.names[id], named)

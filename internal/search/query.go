@@ -45,11 +45,11 @@ func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	r := ranking{postings: x.current()}
 	r.question = parseQuestion(query, r.known)
 	r.list(opts.Literal)
-	r.fill(max(2*limit, poolSize), opts.Allow)
 	if !opts.Literal {
+		r.fill(feedbackTools+1, opts.Allow)
 		r.feedback()
-		r.fill(max(2*limit, poolSize), opts.Allow)
 	}
+	r.fill(max(2*limit, poolSize), opts.Allow)
 	r.explain()
 	r.addNameShare()
 	r.addServerShare()
@@ -143,7 +143,7 @@ func (r *ranking) fill(n int, allow func(server, name string) bool) {
 	}
 	for _, l := range r.lists[r.added:] {
 		for _, p := range l.docs {
-			r.total[p.doc] += float32(l.gain * saturate(p.weight))
+			r.total[p.doc] += float32(l.gain) * p.score
 		}
 	}
 	r.added = len(r.lists)
@@ -178,7 +178,12 @@ func (t *top) list() []candidate {
 	return t.found[:min(t.n, len(t.found))]
 }
 
-func order(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) }
+func order(a, b candidate) int {
+	if a.score != b.score {
+		return cmp.Compare(b.score, a.score)
+	}
+	return cmp.Compare(a.id, b.id)
+}
 
 // explain computes the contribution of each term to each candidate.
 func (r *ranking) explain() {
@@ -193,7 +198,7 @@ func (r *ranking) explain() {
 		for _, c := range r.pool {
 			at, found := slices.BinarySearchFunc(rest, c.doc, func(p posting, doc uint32) int { return cmp.Compare(p.doc, doc) })
 			if rest = rest[at:]; found {
-				c.parts[l.term] = max(c.parts[l.term], l.gain*saturate(rest[0].weight))
+				c.parts[l.term] = max(c.parts[l.term], l.gain*float64(rest[0].score))
 				c.exact[l.term] = c.exact[l.term] || l.exact
 			}
 		}

@@ -142,7 +142,7 @@ type place struct {
 
 func (o *office) path(name string) (string, error) {
 	if !filepath.IsLocal(name) {
-		return "", errors.New("Access denied - path outside allowed directories: " + name)
+		return "", errors.New("access denied - path outside allowed directories: " + name)
 	}
 	return filepath.Join(o.folder, name), nil
 }
@@ -235,7 +235,7 @@ func (o *office) addMemory(s *mcp.Server) {
 		for _, new := range in.Observations {
 			i := slices.IndexFunc(o.Graph.Entities, func(e entity) bool { return e.Name == new.EntityName })
 			if i < 0 {
-				return out, fmt.Errorf("Entity with name %s not found", new.EntityName)
+				return out, fmt.Errorf("entity with name %s not found", new.EntityName)
 			}
 			e := &o.Graph.Entities[i]
 			e.Observations = append(e.Observations, new.Contents...)

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -97,10 +98,17 @@ func repeats(name, text string) bool {
 	return !slices.ContainsFunc(texts.Words(text), func(w string) bool { return !slices.Contains(known, w) })
 }
 
+// textual is a declared result that is no more than a text.
+var textual = regexp.MustCompile(`^ -> (\{(content|result)\??: string\}|string)$`)
+
 // learn adds the learned result type and argument names of a tool that does not declare them.
 func (s *signature) learn(result string, arguments []string) {
-	if s.result == "" && result != "" {
-		s.result = " -> " + texts.Cut(result, maxType) + " (seen)"
+	if result != "" && (s.result == "" || textual.MatchString(s.result)) {
+		s.result = " -> " + texts.Cut(result, maxType) + " (seen"
+		if strings.Contains(result, ` like "`) {
+			s.result += "; x and 0 stand for words and numbers"
+		}
+		s.result += ")"
 	}
 	if s.unknown && len(arguments) > 0 {
 		s.notes = append(s.notes, "\n  accepted before: "+texts.Line(strings.Join(arguments, ", "), maxExplanation))

@@ -67,14 +67,19 @@ func TestSignature_Learned(t *testing.T) {
 	result, names := "{n: integer}", []string{"q", "limit"}
 	p := New(Options{Learned: func(*plan.Tool) (string, []string) { return result, names }})
 	silent := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}
-	says := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"string"}`)}
+	says := &plan.Tool{Name: "t", InputSchema: json.RawMessage(`{"properties":{"a":{}}}`), OutputSchema: json.RawMessage(`{"type":"integer"}`)}
+	text := &plan.Tool{Name: "t", InputSchema: silent.InputSchema, OutputSchema: json.RawMessage(`{"properties":{"content":{"type":"string"}},"required":["content"]}`)}
 	for range 2 {
 		if got, want := p.signatureOf(silent).long(1000), "t(arguments unknown) -> {n: integer} (seen)\n  accepted before: q, limit"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if got, want := p.signatureOf(says).long(1000), "t(a?: any) -> string"; got != want {
+		if got, want := p.signatureOf(says).long(1000), "t(a?: any) -> integer"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+	result, names = `{content: string of lines like "[x] x"}`, nil
+	if got, want := p.signatureOf(text).long(1000), "t(arguments unknown) -> "+result+" (seen; x and 0 stand for words and numbers)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 	result, names = "string", nil
 	if got, want := p.signatureOf(silent).long(1000), "t(arguments unknown) -> string (seen)"; got != want {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 )
@@ -26,7 +27,7 @@ func (d *declarations) check(s *Step, input Tool) *Error {
 		if err != nil {
 			return err
 		}
-		if !allows(list, "array") {
+		if text := len(r.path) == 1 && isTextName(r.path[0]); !allows(list, "array") && !text && !isText(list) {
 			return &Error{reason.InvalidArguments, fmt.Sprintf("each: %s is declared as %s, want array", quoteShort(r.written), typeNames(list))}
 		}
 	}
@@ -73,9 +74,10 @@ func (d *declarations) find(r reference, s *Step) (*schema.Schema, *Error) {
 			at = &schema.Schema{Types: []string{"array"}, Items: at}
 		}
 	}
+	text := false // at is a text that may be JSON
 	for n, segment := range r.path {
 		next, ok := part(at, segment)
-		if !ok {
+		if text = text || isText(at); !ok && !text {
 			return nil, missing(r, fmt.Sprintf("%s is not in %s, which %s declares as %s", quoteShort(segment),
 				quoteShort("$"+strings.Join(append([]string{r.step}, r.path[:n]...), ".")), quoteShort(tool), describeType(at)))
 		}
@@ -87,6 +89,11 @@ func (d *declarations) find(r reference, s *Step) (*schema.Schema, *Error) {
 func readSchema(text []byte) *schema.Schema {
 	s, _ := schema.Read(text) // an unreadable schema declares nothing
 	return s
+}
+
+// isText reports whether a schema declares an object that counts as the text in it, see textOf.
+func isText(s *schema.Schema) bool {
+	return s != nil && len(s.Fields) == 1 && isTextName(s.Fields[0].Name) && slices.Equal(s.Fields[0].Types, []string{"string"})
 }
 
 // part returns the schema of a member or an element; ok is false if the schema declares that there is none.
@@ -102,6 +109,9 @@ func part(s *schema.Schema, segment string) (of *schema.Schema, ok bool) {
 			return s.PrefixItems[i], true
 		}
 		return s.Items, true
+	}
+	if segment == expression.Lines && slices.Equal(s.Types, []string{"string"}) {
+		return &schema.Schema{Types: []string{"array"}, Items: s}, true
 	}
 	return s.Additional, allows(s, "object") && (s.Additional != nil || s.Open || len(s.Fields) == 0)
 }

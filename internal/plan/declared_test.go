@@ -27,6 +27,7 @@ func shop(name string) (plan.Tool, *plan.Error) {
 		"elsewhere":   `{"type":"object","properties":{"a":{}},"allOf":[{"$ref":"https://example.org/x"}]}`,
 		"conditional": `{"type":"object","properties":{"a":{}},"if":{},"then":{"properties":{"b":{}}}}`,
 		"wide":        `{"type":"object","properties":{` + strings.Repeat(`"f":{},`, 5000) + `"g":{}}}`,
+		"text":        `{"type":"object","properties":{"content":{"type":"string"}}}`,
 		"foreign":     `{"type":"json","properties":{"x":{"type":"json"}},"additionalProperties":true}`,
 		"send":        `{"type":"object","properties":{"id":{"type":"string"}}}`,
 	}
@@ -72,6 +73,9 @@ func TestCheck_DeclaredResults(t *testing.T) {
 		{`{"id":"s2","tool":"unevaluated"},{"id":"s3","tool":"send","arguments":{"text":"$s2.c"}}`, ""},
 		{`{"id":"s2","tool":"complete"},{"id":"s3","tool":"send","arguments":{"text":"$s2.a","any":"$s2.b"}}`, ""},
 		{`{"id":"s2","tool":"complete"},{"id":"s3","tool":"send","arguments":{"text":"$s2.c"}}`, `"c" is not in "$s2"`},
+		{`{"id":"s2","tool":"text"},{"id":"s3","tool":"send","each":"$s2.lines","arguments":{"text":"$item","tags":"$s2.content.lines","any":"$s2.a.0","n":"$s2.content.b"}}`, ""},
+		{`{"id":"s2","tool":"text"},{"id":"s3","tool":"send","each":"$s2.content","arguments":{"tags":"$s1.id.lines"}}`, ""},
+		{`{"id":"s2","tool":"text"},{"id":"s3","tool":"send","arguments":{"text":"$s2.content.lines"}}`, `declared as array, want string`},
 		{`{"id":"s2","tool":"foreign"},{"id":"s3","tool":"send","arguments":{"text":"$s2.x.y","any":"$s2.z"}}`, ""},
 		{`{"id":"s2","tool":"elsewhere"},{"id":"s3","tool":"conditional"},{"id":"s4","tool":"wide"},{"id":"s5","tool":"send","arguments":{"text":"$s2.x ${s3.b} ${s4.z}","any":"$s2.x"}}`, ""},
 		{`{"id":"s2","tool":"loose"},{"id":"s3","tool":"send","arguments":{"text":"$s2.yes","any":"$s2.x"}}`, ""},

@@ -118,6 +118,11 @@ func (c *Scope) Elements(ctx context.Context) ([]Item, *Error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, inner := range inside(list, "") {
+		if inner.Kind() == '[' {
+			list = inner
+		}
+	}
 	if list.Kind() != '[' {
 		return nil, &Error{reason.InvalidArguments, fmt.Sprintf("each: %s is of type %s, want an array", quoteShort(c.step.Each), kindName(list.Kind()))}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
@@ -55,6 +56,9 @@ func (s Step) Needs(isStep func(id string) bool) []string {
 // value. "${s1.path}" becomes text: a string itself, the JSON of any other value. All other bytes stay the same, and
 // inserted values are not searched for references.
 //
+// A path may lead into the JSON of a text, and text.lines is the list of a text's lines. An object with nothing but a
+// text named content or result is like that text, but where the object itself becomes the value.
+//
 // value returns the value of a finished step, and false if it has none. A reference to a missing part of a value, or to
 // a value that is a short text "Error: …", gives reason.MissingReference; arguments of more than 64 MiB give
 // reason.InvalidArguments.
@@ -92,7 +96,11 @@ func Substitute(
 				continue
 			}
 			text = append(text, s.text[literal:r.start]...)
-			text = appendText(text, v)
+			if lone, ok := textOf(v); ok && len(r.path) == 0 {
+				text = append(text, lone...)
+			} else {
+				text = appendText(text, v)
+			}
 			literal = r.end
 			if len(text) > maxArguments {
 				return nil, tooLarge()
@@ -317,27 +325,89 @@ func index(text string) (int, bool) {
 
 // find returns the part of a value that r refers to.
 func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
-	d := newDecoder(value)
-	v := jsontext.Value(bytes.TrimSpace(value))
-	for i, segment := range r.path {
-		found, err := descend(d, segment)
-		if err != nil || !found {
-			parent := "$" + r.step
-			if i > 0 {
-				parent += "." + strings.Join(r.path[:i], ".")
-			}
-			return nil, missing(r, fmt.Sprintf("%s is not in %s, which is of type %s",
-				quoteShort(segment), texts.Cut(parent, 100), kindName(v.Kind())))
-		}
-		if i == len(r.path)-1 {
-			if v, err = d.ReadValue(); err != nil {
-				return nil, missing(r, "the value of the step is not JSON")
-			}
-		} else {
-			v = jsontext.Value{byte(d.PeekKind())}
-		}
+	v, n, err := follow(bytes.TrimSpace(value), r.path)
+	switch {
+	case err != nil:
+		return nil, missing(r, "the value of the step is not JSON")
+	case n < len(r.path):
+		parent := "$" + strings.Join(append([]string{r.step}, r.path[:n]...), ".")
+		return nil, missing(r, fmt.Sprintf("%s is not in %s, which is of type %s",
+			quoteShort(r.path[n]), texts.Cut(parent, 100), kindName(v.Kind())))
 	}
 	return v, nil
+}
+
+// follow returns the part of a value at a path. If there is none, n is the length of the longest part of the path that
+// there is, and v what is there. Where a value lacks a part, it is looked for in its text.
+func follow(value jsontext.Value, path []string) (v jsontext.Value, n int, err error) {
+	d := newDecoder(value)
+	for n < len(path) {
+		found, err := descend(d, path[n])
+		if err != nil {
+			return nil, n, err
+		}
+		if !found {
+			v, _, err = follow(value, path[:n])
+			for _, inner := range inside(v, path[n]) {
+				if part, m, broken := follow(inner, path[n:]); broken == nil && m == len(path)-n {
+					return part, len(path), nil
+				}
+			}
+			return v, n, err
+		}
+		n++
+	}
+	v, err = d.ReadValue()
+	return v, n, err
+}
+
+// inside returns where a part that a value lacks may be: in the JSON of its text, or in the list of its lines.
+func inside(v jsontext.Value, part string) (values []jsontext.Value) {
+	text, ok := textOf(v)
+	if !ok {
+		return nil
+	}
+	if inner := jsontext.Value(textValue(text)); inner.Kind() == '{' || inner.Kind() == '[' {
+		values = append(values, inner)
+	}
+	if part == expression.Lines {
+		const head = `{"` + expression.Lines + `":[`
+		list := []byte(head)
+		for line := range texts.Lines(text) {
+			if len(list) > len(head) {
+				list = append(list, ',')
+			}
+			if list = appendQuoted(list, line); len(list) > maxArguments {
+				break // too large for any use
+			}
+		}
+		values = append(values, append(list, "]}"...))
+	}
+	return values
+}
+
+// IsText reports whether a value is a text, or an object that counts as the text in it.
+func IsText(value json.RawMessage) bool {
+	_, ok := textOf(jsontext.Value(value))
+	return ok
+}
+
+// isTextName reports whether servers give a text such a name where they declare an object.
+func isTextName(name string) bool { return name == "content" || name == "result" }
+
+// textOf returns a text, also one that is the only member of an object, see
+// isTextName.
+func textOf(v jsontext.Value) (text string, ok bool) {
+	if v.Kind() == '"' {
+		return unquote(v), true
+	}
+	for name, member := range memberSeq(v) {
+		if ok || !isTextName(name) || member.Kind() != '"' {
+			return "", false
+		}
+		text, ok = unquote(member), true
+	}
+	return text, ok
 }
 
 // descend moves d into the next object or array, to a member or an element. It reports false if there is none.

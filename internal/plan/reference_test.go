@@ -19,6 +19,7 @@ var values = map[string]string{
 	"s3":     `[10,20,30]`,
 	"s1.sub": `{"path":"longer"}`,
 	"failed": `" error: no such city"`, "log": `"Error: ` + strings.Repeat("x", 1000) + `"`, "list": `["Error: x"]`,
+	"file": `"one\r\ntwo\n\n3"`, "wrapped": `{"content":"one\n{\"a\":1}\n"}`, "inner": `{"result":"{\"lines\":[7],\"items\":[{\"name\":\"x\"}]}"}`, "own": `{"content":"a","more":"b"}`,
 	"big": `"` + strings.Repeat("x", 1<<20) + `"`,
 }
 
@@ -64,6 +65,11 @@ var substituteTests = []struct {
 	{name: "a long text that begins like an error", arguments: `{"a":"$log"}`, want: `{"a":"Error: ` + strings.Repeat("x", 1000) + `"}`, refs: "log"},
 	{name: "no value", arguments: `{"a":"$pending"}`, err: `reference "$pending": the step has no value`, refs: "pending"},
 	{name: "what is put in is not searched", arguments: `{"a":"${s2}$s2"}`, want: `{"a":"text$s2"}`, refs: "s2"},
+	{name: "lines of a text", arguments: `{"a":"$file.lines","b":"${file.lines.1}","c":"$s1.path.0.field.lines"}`, want: `{"a":["one","two","","3"],"b":"two","c":["vé"]}`, refs: "file s1"},
+	{name: "a lone text of an object", arguments: `{"a":"$wrapped.lines.0","b":"$wrapped.content.lines.1","c":"<${wrapped}>","d":"$wrapped"}`, want: `{"a":"one","b":"{\"a\":1}","c":"<one\n{\"a\":1}\n>","d":{"content":"one\n{\"a\":1}\n"}}`, refs: "wrapped"},
+	{name: "JSON in a text", arguments: `{"a":"$inner.items.0.name","b":"$inner.result.items[0]","c":"$inner.lines"}`, want: `{"a":"x","b":{"name":"x"},"c":[7]}`, refs: "inner"},
+	{name: "not the only member", arguments: `{"a":"$own.lines"}`, err: `"lines" is not in $own, which is of type object`, refs: "own"},
+	{name: "lines of a number", arguments: `{"a":"$s3.0.lines"}`, err: `"lines" is not in $s3.0, which is of type number`, refs: "s3"},
 	{name: "repeated", arguments: `["$s2","$s3","$s2"]`, want: `["text",[10,20,30],"text"]`, refs: "s2 s3"},
 	{name: "too large", arguments: `{"a":["` + strings.Repeat(`$big","`, 100) + `"]}`, err: "64 MiB", refs: "big"},
 	{name: "too large text", arguments: `{"a":"` + strings.Repeat(`${big}`, 100) + `"}`, err: "64 MiB", refs: "big"},

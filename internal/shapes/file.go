@@ -69,7 +69,7 @@ func (s *Shape) clean(depth int) bool {
 			return false
 		}
 	}
-	return depth <= maxDepth+1
+	return depth <= maxDepth+1 && s.Text.clean(depth)
 }
 
 // write writes the file after changes, some time later and at the latest when the Store is closed.

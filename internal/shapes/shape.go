@@ -24,6 +24,7 @@ type Shape struct {
 	Fields []Field  `json:"fields,omitempty"` // of an object
 	Values *Shape   `json:"values,omitempty"` // of all members of an object whose names are data
 	Items  *Shape   `json:"items,omitempty"`  // of an array
+	Text
 }
 
 // Field is a field of an object.
@@ -51,8 +52,14 @@ func read(d *jsontext.Decoder, depth int, room *int) (Shape, error) {
 			return Shape{Types: []string{"number"}}, err
 		}
 		return Shape{Types: []string{"integer"}}, err
+	case '"':
+		text, err := d.ReadToken()
+		if err != nil {
+			return Shape{}, err
+		}
+		return readText(text.String(), depth, room), nil
 	default:
-		names := map[jsontext.Kind]string{'"': "string", 't': "boolean", 'f': "boolean", 'n': "null"}
+		names := map[jsontext.Kind]string{'t': "boolean", 'f': "boolean", 'n': "null"}
 		return Shape{Types: []string{names[kind]}}, d.SkipValue()
 	}
 }
@@ -149,6 +156,13 @@ func (s *Shape) alike() bool {
 
 // merge makes s the shape of the values of both.
 func (s *Shape) merge(o Shape) {
+	switch {
+	case !slices.Contains(o.Types, "string"):
+	case !slices.Contains(s.Types, "string"):
+		s.Text = o.Text
+	default:
+		s.Text.merge(o.Text)
+	}
 	both := slices.Contains(s.Types, "object") && slices.Contains(o.Types, "object")
 	for _, name := range o.Types {
 		if !slices.Contains(s.Types, name) {
@@ -217,7 +231,7 @@ func count(s Shape) int {
 	for _, f := range s.Fields {
 		n += count(f.Shape)
 	}
-	for _, inner := range []*Shape{s.Values, s.Items} {
+	for _, inner := range []*Shape{s.Values, s.Items, s.JSON} {
 		if inner != nil {
 			n += count(*inner)
 		}
@@ -235,7 +249,7 @@ func (s Shape) known() Shape {
 			s.Fields = append(s.Fields, f)
 		}
 	}
-	for _, inner := range []**Shape{&s.Values, &s.Items} {
+	for _, inner := range []**Shape{&s.Values, &s.Items, &s.JSON} {
 		if *inner != nil {
 			part := (*inner).known()
 			*inner = &part
@@ -282,12 +296,14 @@ func (s *Shape) String() string {
 	var parts []string
 	for _, name := range s.Types {
 		switch {
+		case name == "string":
+			name = s.Text.String()
 		case name == "array":
 			item := "any"
 			if s.Items != nil {
 				item = s.Items.String()
 			}
-			if strings.Contains(item, " | ") && !strings.HasPrefix(item, "{") {
+			if strings.Contains(item, " ") && !strings.HasPrefix(item, "{") {
 				item = "(" + item + ")"
 			}
 			name = item + "[]"

@@ -66,11 +66,18 @@ func TestLearn(t *testing.T) {
 		want    string
 	}{
 		{[]string{`"text"`}, `string`},
-		{[]string{`{"orders":[{"id":7,"mail":"a@b.c","paid":true,"at":null}],"total":1.5}`}, `{orders: {id: integer, mail: string, paid: boolean, at: null}[], total: number}`},
+		{[]string{`{"orders":[{"id":7,"mail":"a@b.c","paid":true,"at":null}],"total":1.5}`}, `{orders: {id: integer, mail: string like "x@x.x", paid: boolean, at: null}[], total: number}`},
 		{[]string{`{"a":1}`, `{"a":"x","b":[]}`}, `{a: integer | string, b?: any[]}`},
 		{[]string{`[{"a":1,"b":2},{"a":1.5}]`}, `{a: number, b?: integer}[]`},
 		{[]string{`[[1,"x"],null]`}, `((integer | string)[] | null)[]`},
 		{[]string{`{"exchangeRate":1,"@type":"x","$ref":"y","sha256":"z","xml:lang":"en","X-Rate-Limit":1,"__typename":"q"}`}, `{exchangeRate: integer, @type: string, $ref: string, sha256: string, xml:lang: string, X-Rate-Limit: integer, __typename: string}`},
+		// Forms of texts.
+		{[]string{`"[FILE] notes.md\n[DIR] src\n\n[FILE] a b.txt\n"`}, `string of lines like "[x] x…"`},
+		{[]string{`{"content":"Müller, 12.5%"}`, `{"content":"Ada, 7 %"}`}, `{content: string like "x, 0…"}`},
+		{[]string{`{"at":"2024-01-02T03:04:05Z","note":"Ada wrote this"}`, `{"at":"1999-12-31T00:00:00Z","note":"sk-live"}`}, `{at: string like "0-0-0x0:0:0x", note: string}`},
+		{[]string{`{"content":"{\"items\":[{\"id\":1}]}"}`}, `{content: string of JSON {items: {id: integer}[]}}`},
+		{[]string{`{"content":"[1]"}`, `{"content":"Ada"}`}, `{content: string}`},
+		{[]string{`["a/b","c/d/e"]`}, `(string like "x/x…")[]`},
 		// Names that are data, by their look, their number, or because they change.
 		{[]string{`{"ada@example.org":{"n":1},"bob@example.org":{"m":"x"}}`}, `{[name]: {[name]: integer | string}}`},
 		{[]string{`{"2024-01-02":3,"2024-01-03":4.5}`}, `{[name]: number}`},
@@ -221,6 +228,7 @@ func TestDamagedFile(t *testing.T) {
 	}{
 		{`{"version":1,"tools":[{"server":"s","tool`, true}, {`{"version":9}`, true}, {``, true}, {"\x00\xff", true},
 		{`{"version":1,"tools":[null,{"server":"s","tool":"x","version":"5b2e","result":{"types":["ignore all"]}}]}`, false},
+		{`{"version":1,"tools":[{"server":"s","tool":"x","result":{"types":["string"],"form":"ignore all"}}]}`, false},
 		{`{"version":1,"tools":[{"server":"s","tool":"x","result":{"types":["object"],"fields":[{"name":"do (this)","types":["string"]}]}}]}`, false},
 	} {
 		folder := t.TempDir()

@@ -1,4 +1,5 @@
-// Package shapes learns the types of the results of tools without an outputSchema: paths and types, never values. Field
+// Package shapes learns the types of the results of tools without an outputSchema: paths and types, never values. Of
+// texts it learns whether they are JSON or lines, and their form, such as "[x] x.x": marks without words and numbers. Field
 // names that are not identifiers, or that look like data, such as ids and dates, count as values and become [name]. A
 // name that only one object had may also be data: it is neither returned nor written.
 //
@@ -178,7 +179,7 @@ func (s *Store) take(l lesson) {
 	var shape Shape
 	var err error
 	if len(l.result) > 0 {
-		shape, err = read(jsontext.NewDecoder(bytes.NewReader(l.result), jsontext.AllowDuplicateNames(true)), 0, &room)
+		shape, err = read(newDecoder(l.result), 0, &room)
 	}
 	names := argumentNames(l.arguments)
 	s.mu.Lock()
@@ -215,6 +216,10 @@ func (s *Store) take(l lesson) {
 	for len(s.known) > maxTools || s.size > maxSize {
 		s.forget()
 	}
+}
+
+func newDecoder(value []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))
 }
 
 // measure updates the text and the size of an entry.

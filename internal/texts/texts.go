@@ -3,6 +3,7 @@
 package texts
 
 import (
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,4 +45,15 @@ func Line(text string, limit int) string {
 		return text + "…"
 	}
 	return Cut(text, limit)
+}
+
+// Lines yields the lines of a text without their ends. What follows the last line end is a line unless it is empty.
+func Lines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(text) {
+			if !yield(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")) {
+				return
+			}
+		}
+	}
 }

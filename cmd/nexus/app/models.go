@@ -129,7 +129,7 @@ func (m *models) keepLearned(cfg *config.Config, log *slog.Logger) {
 }
 
 // learn learns from the result of a step, unless it is or may show private data: names of fields can be data. It skips
-// the results of tools with an outputSchema.
+// the results of tools with an outputSchema, unless they are no more than a text.
 func (m *models) learn(t plan.Tool, carries []string, arguments, value json.RawMessage) {
 	private := m.private()
 	isPrivate := func(server string) bool { return slices.Contains(private, server) }
@@ -138,7 +138,7 @@ func (m *models) learn(t plan.Tool, carries []string, arguments, value json.RawM
 		return
 	case plan.IsErrorText(value):
 		return
-	case len(t.OutputSchema) > 0:
+	case len(t.OutputSchema) > 0 && !plan.IsText(value):
 		value = nil
 	}
 	m.learned.Load().Learn(shaped(&t), arguments, value)

@@ -128,6 +128,9 @@ func (r *rewriter) Visit(node *ast.Node) {
 		if n.Method {
 			r.refuse("values have no methods")
 		}
+		if name, ok := n.Property.(*ast.StringNode); ok && name.Value == Lines && !n.Optional {
+			ast.Patch(node, metered[lines].of(n.Node))
+		}
 	case *ast.CallNode:
 		r.refuse("unknown function %s", n.Callee)
 	case *ast.PredicateNode:

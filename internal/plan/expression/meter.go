@@ -113,6 +113,7 @@ const (
 	length
 	product
 	matches
+	lines
 )
 
 var metered = []function{
@@ -147,6 +148,7 @@ var metered = []function{
 		}
 		return args[0].(*meter).matches(text, source)
 	}},
+	lines: {"\x00lines", func(args ...any) (any, error) { return args[0].(*meter).lines(args[1]) }},
 }
 
 // productUnits returns the work of functions whose work or result grows with the product of their arguments.
@@ -208,6 +210,37 @@ func callBuiltin(name string, args []any) (result any, err error) {
 		return result, err
 	}
 	return f.Func(args...)
+}
+
+// Lines is the name of the list of a text's lines.
+const Lines = "lines"
+
+// lines returns the member of that name or, of a text, its lines. An object with nothing but a text named content or
+// result is like that text.
+func (m *meter) lines(v any) (any, error) {
+	if object, ok := v.(map[string]any); ok {
+		if member, ok := object[Lines]; ok || len(object) != 1 {
+			return member, nil
+		}
+		if v, ok = object["content"]; !ok {
+			v = object["result"]
+		}
+	}
+	text, ok := v.(string)
+	if !ok {
+		return nil, errors.New("a value that is no text has no lines")
+	}
+	if err := m.charge(text, 0); err != nil {
+		return nil, err
+	}
+	list := []any{}
+	for line := range strings.Lines(text) {
+		if err := m.take(1); err != nil {
+			return nil, err
+		}
+		list = append(list, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+	}
+	return list, nil
 }
 
 // matches reports whether a text matches a regular expression. The work is at most the text times the pattern.

@@ -45,7 +45,7 @@ func TestThesaurus(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
 		want bool
-	}{{"film", "movie", true}, {"purchase", "buy", true}, {"movie", "movie", true}, {"movie", "weather", false}} {
+	}{{"film", "movie", true}, {"create", "post", true}, {"new", "add", true}, {"purchase", "buy", true}, {"movie", "movie", true}, {"movie", "weather", false}} {
 		if got := Related(Stem(tc.a), Stem(tc.b)); got != tc.want {
 			t.Errorf("%s and %s: got %v", tc.a, tc.b, got)
 		}

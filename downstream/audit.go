@@ -59,23 +59,24 @@ func audited(opts *Options, next callFunc) callFunc {
 var ErrRateLimited error = &link.Failure{Reason: reason.Overloaded, Message: "Rate limit exceeded"}
 
 // Refused records in the audit log a request that names a server, or something of one, and that was refused before
-// Call. The error is one of Call, ErrRateLimited, a *jsonrpc.Error or a *plan.Error.
+// Call. The error is one of Call, ErrRateLimited, a *jsonrpc.Error or a *plan.Error. The Consent of the request is "none"
+// if the call needs consent for a reason that is no decision, such as an equal call before.
 func (m *Manager) Refused(ctx context.Context, r *Request, err error) {
 	if m.opts.Audit == nil || m.opts.Audit.Begin() != nil { // the log has warned
 		return
 	}
 	d, _ := m.Decide(r) // of what is unknown, the zero value
 	own := *r
-	own.verdict, own.Consent = new(audit.Verdict), "" // nobody gave it
+	own.verdict = new(audit.Verdict)
 	outcome, why := recordedOutcome(link.Reply{}, err, false)
 	switch {
 	case errors.Is(err, ErrRateLimited):
 		d = trust.Decision{Action: trust.Deny, Rule: trust.RuleRateLimit}
 	case errors.As(err, new(*jsonrpc.Error)):
 		d = trust.Decision{Action: trust.Deny}
-	case d.Action != trust.Allow:
-	case why == reason.Declined || why == reason.NeedsApproval:
-		d = trust.Decision{Action: trust.Ask} // such as a write that was made before
+	case d.Action == trust.Allow && r.Consent != "":
+		d = trust.Decision{Action: trust.Ask}
+	case d.Action != trust.Allow || why == reason.NeedsApproval: // which another call of the loop needs
 	case outcome == audit.OutcomeDenied:
 		d = trust.Decision{Action: trust.Deny}
 	}

@@ -60,7 +60,7 @@ type Provenance struct {
 	AfterResults bool     // a model planned it after tools had answered
 	Reads        bool     // the tool of a step only reads
 	Destructive  bool     // the tool of a step is marked destructive
-	Consent      string   // who approved the call before: "user" or "plan"; empty = nobody
+	Consent      string   // who approved the call before: "user" or "plan"; empty = nobody; see Refused
 }
 
 // Hooks connect a request to its client. Each may be nil. They must not block, except Ask.

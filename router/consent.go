@@ -22,8 +22,9 @@ import (
 
 // Who consented to a call, see downstream.Provenance.
 const (
-	byUser = "user"
-	byPlan = "plan"
+	byUser   = "user"
+	byPlan   = "plan"
+	byNobody = "none" // the call needs consent
 )
 
 // decider decides on the calls of one round. Where the decision is to ask, it obtains the user's consent.
@@ -49,70 +50,61 @@ func (c *decider) begin() {
 }
 
 // decide implements execution.Decide: it decides on the calls of a step as the path to servers does, and asks the user
-// before calls that need consent and before a repeated write. A step without consent fails: as declined if the user
-// refuses, as needs_approval if nobody can be asked or nobody answers.
+// before calls that need consent and before a repeated write. Calls that are denied fail alone. A step without consent
+// fails as a whole: as declined if the user refuses, as needs_approval if nobody can be asked or nobody answers.
 func (c *decider) decide(
 	ctx context.Context, step plan.Step, tool plan.Tool, calls []json.RawMessage,
-) (downstream.Provenance, *plan.Error) {
-	from, refused := c.judge(ctx, step, tool, calls)
-	if refused != nil {
-		for _, arguments := range calls {
-			c.s.router.servers.Refused(ctx, c.request(tool, arguments, from), refused)
+) ([]execution.Decision, *plan.Error) {
+	a := c.undecided(step, tool, calls)
+	by, refused := c.judge(ctx, a)
+	for i, arguments := range calls {
+		d := &a.decided[i]
+		if d.Err = cmp.Or(d.Err, refused); d.Err != nil {
+			c.s.router.servers.Refused(ctx, c.request(tool, arguments, d.From), d.Err)
+		} else if d.From.Consent != "" {
+			d.From.Consent = by
 		}
 	}
-	return from, refused
+	return a.decided, refused
 }
 
-func (c *decider) judge(
-	ctx context.Context, step plan.Step, tool plan.Tool, calls []json.RawMessage,
-) (downstream.Provenance, *plan.Error) {
-	from := c.provenance(c.r.plan.Source, tool, c.carried[step.ID])
-	a, refused := c.undecided(step, tool, calls, from)
-	if refused != nil {
-		return from, refused
+// judge obtains consent for the calls of a step, see consent.
+func (c *decider) judge(ctx context.Context, a *asking) (by string, refused *plan.Error) {
+	if c.s.q.Approved || c.r.plan.Source == plan.SourceGiven || !a.tool.Cumulative() {
+		return c.consent(ctx, a)
 	}
-	if c.s.q.Approved || c.r.plan.Source == plan.SourceGiven || !tool.Cumulative() {
-		from.Consent, refused = c.consent(ctx, a)
-		return from, refused
-	}
-	noted, twice := c.made.note(tool, calls)
+	noted, twice := c.made.note(a.tool, a.open)
 	if a.twice = twice; twice {
-		a.calls = calls
+		a.needAll()
 	}
-	if from.Consent, refused = c.consent(ctx, a); refused != nil {
+	if by, refused = c.consent(ctx, a); refused != nil {
 		c.made.forget(noted)
 	}
-	return from, refused
+	return by, refused
 }
 
-// undecided decides on the calls of a step. It returns those that need consent, and an error if all are denied. If
-// only some are, these fail on their way to the server.
-func (c *decider) undecided(
-	step plan.Step, tool plan.Tool, calls []json.RawMessage, from downstream.Provenance,
-) (asking, *plan.Error) {
-	a := asking{step: step, tool: tool, all: calls, from: from}
-	var denied *downstream.ForbiddenError
-	some := false
-	for _, arguments := range calls {
+// undecided decides on the calls of a step, without asking the user.
+func (c *decider) undecided(step plan.Step, tool plan.Tool, calls []json.RawMessage) *asking {
+	from := c.provenance(c.r.plan.Source, tool, c.carried[step.ID])
+	a := &asking{step: step, tool: tool, from: from, decided: make([]execution.Decision, len(calls))}
+	for i, arguments := range calls {
 		d, err := c.decision(tool, arguments, from)
-		switch {
-		case err != nil:
-			return a, execution.StepError(err)
-		case d.Action == trust.Deny:
-			denied = cmp.Or(denied, &downstream.ForbiddenError{Decision: d})
+		if a.decided[i].From = from; err == nil && d.Action == trust.Deny {
+			err = &downstream.ForbiddenError{Decision: d}
+		}
+		if err != nil {
+			a.decided[i].Err = execution.StepError(err)
 			continue
-		case d.Action == trust.Ask:
-			a.calls = append(a.calls, arguments)
+		}
+		a.open = append(a.open, arguments)
+		if d.Action == trust.Ask {
+			a.calls, a.decided[i].From.Consent = append(a.calls, arguments), byNobody
 			if !slices.Contains(a.decisions, d) {
 				a.decisions = append(a.decisions, d)
 			}
 		}
-		some = true
 	}
-	if !some && denied != nil {
-		return a, execution.StepError(denied)
-	}
-	return a, nil
+	return a
 }
 
 // decision returns the decision on a call of a step.
@@ -134,12 +126,23 @@ func (c *decider) request(tool plan.Tool, arguments json.RawMessage, from downst
 type asking struct {
 	step      plan.Step
 	tool      plan.Tool
-	all       []json.RawMessage // calls of the step
-	calls     []json.RawMessage // those that need consent
 	from      downstream.Provenance
-	decisions []trust.Decision // on these calls, each once
-	twice     bool             // one of the calls was made before
-	others    []plan.Step      // steps with the same flow, which the answer applies to, too
+	decided   []execution.Decision // on each call of the step; the consent of those that need it is byNobody
+	open      []json.RawMessage    // calls that are not denied
+	calls     []json.RawMessage    // those that need consent
+	decisions []trust.Decision     // on these calls, each once
+	twice     bool                 // one of the calls was made before
+	others    []plan.Step          // steps with the same flow, which the answer applies to, too
+}
+
+// needAll notes that all calls that are not denied need consent.
+func (a *asking) needAll() {
+	a.calls = a.open
+	for i := range a.decided {
+		if d := &a.decided[i]; d.Err == nil {
+			d.From.Consent = byNobody
+		}
+	}
 }
 
 // unapproved returns the error of a step without consent. It tells why the calls need consent, unless they only write.
@@ -156,13 +159,14 @@ func (a *asking) unapproved(why string) *plan.Error {
 }
 
 // consent obtains consent for the calls of a step if they need it. It returns who gave it, see downstream.Provenance.
-func (c *decider) consent(ctx context.Context, a asking) (by string, refused *plan.Error) {
+func (c *decider) consent(ctx context.Context, a *asking) (by string, refused *plan.Error) {
 	mode := c.s.router.opts.Execution.ConfirmWrites
 	never, needed := mode == downstream.ConfirmNever, len(a.decisions) > 0
 	switch {
 	case never && a.twice:
 		return "", unapproved("this exact call was made before")
-	case never && !c.s.q.Approved && !a.tool.Reads() && c.nearlyRepeats(a.tool, a.all):
+	case never && !c.s.q.Approved && !a.tool.Reads() && c.nearlyRepeats(a.tool, a.open):
+		a.needAll()
 		return "", unapproved("it was called before with nearly the same arguments")
 	case !needed && !a.twice:
 		return "", nil
@@ -185,7 +189,7 @@ func (c *decider) consent(ctx context.Context, a asking) (by string, refused *pl
 }
 
 // ask asks the user whether calls may be made.
-func (c *decider) ask(ctx context.Context, a asking) *plan.Error {
+func (c *decider) ask(ctx context.Context, a *asking) *plan.Error {
 	record := c.s.record
 	if c.s.q.Elicit == nil {
 		record.Consents.Unanswered.Add(1)
@@ -304,7 +308,7 @@ const (
 
 // message tells why calls need consent, and lists them. Names and arguments come from servers and planners, so
 // each has a line of its own and cannot forge other lines.
-func (c *decider) message(a asking) string {
+func (c *decider) message(a *asking) string {
 	ask := "Allow this call?"
 	if len(a.calls) > 1 {
 		ask = fmt.Sprintf("Allow these %d calls?", len(a.calls))

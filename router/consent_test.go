@@ -11,6 +11,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/router"
 )
 
@@ -149,6 +150,20 @@ func TestConsent_Twice(t *testing.T) {
 		if asks && !strings.Contains(a.questions[0], "This exact call was made before.") {
 			t.Errorf("%s: got the question %q, want the reason in it", row.name, a.questions[0])
 		}
+	}
+}
+
+// TestConsent_TwiceDenied: equal calls of a loop that a policy denies are not made, and no reason to ask about the others.
+func TestConsent_TwiceDenied(t *testing.T) {
+	k := newKit(t, nil, `{"steps":[{"id":"n","tool":"note","each":"[1,1,2]","arguments":{"v":"$item"}}]}`)
+	policy, err := trust.Compile([]trust.Rule{{When: "arguments.v == 1", Then: trust.Deny}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.servers.SetPolicy(policy)
+	const want = `n=note{"v":1} forbidden; n=note{"v":1} forbidden; n=note{"v":2}`
+	if got, called := brief(k.query(router.Query{})), k.called(); got != want || !slices.Equal(called, []string{`note{"v":2}`}) {
+		t.Errorf("got %s and the calls %q, want %s", got, called, want)
 	}
 }
 

@@ -198,7 +198,7 @@ func flowKey(tool plan.Tool, d trust.Decision) string {
 type declinedFlows struct{ rounds sync.Map }
 
 // note records that the user has declined the flows of calls.
-func (f *declinedFlows) note(a asking) {
+func (f *declinedFlows) note(a *asking) {
 	for _, d := range a.decisions {
 		if d.Rule == trust.RuleFlow {
 			f.rounds.LoadOrStore(flowKey(a.tool, d), a.from.Round)
@@ -207,7 +207,7 @@ func (f *declinedFlows) note(a asking) {
 }
 
 // before reports whether the user has declined a flow of calls in an earlier round.
-func (f *declinedFlows) before(a asking) bool {
+func (f *declinedFlows) before(a *asking) bool {
 	return slices.ContainsFunc(a.decisions, func(d trust.Decision) bool {
 		round, declined := f.rounds.Load(flowKey(a.tool, d))
 		return declined && round.(int) < a.from.Round
@@ -216,7 +216,7 @@ func (f *declinedFlows) before(a asking) bool {
 
 // flowOf returns the flow of calls that need consent for it alone; nil if they need it for other reasons, too, or if
 // nobody can be asked.
-func (c *decider) flowOf(a asking) *flow {
+func (c *decider) flowOf(a *asking) *flow {
 	if c.s.q.Elicit == nil || a.twice || len(a.decisions) != 1 || a.decisions[0].Rule != trust.RuleFlow {
 		return nil
 	}

@@ -97,11 +97,17 @@ type Work struct {
 }
 
 // Decide decides whether a step may call its tool once with each of these final arguments; it may ask the user. It
-// returns what the calls are to be decided on again on their way to the server. An error becomes the error of the step.
-// Decide must be safe for concurrent use.
+// returns a decision on each call. An error becomes the error of the step, which then makes none of its calls. Decide
+// must be safe for concurrent use.
 type Decide func(
 	ctx context.Context, step plan.Step, tool plan.Tool, calls []json.RawMessage,
-) (downstream.Provenance, *plan.Error)
+) ([]Decision, *plan.Error)
+
+// Decision is the decision on one call.
+type Decision struct {
+	From downstream.Provenance // what the call is decided on again on its way to the server
+	Err  *plan.Error           // why it is not made; nil = it is
+}
 
 // MaxCalls is the maximum number of calls of one query.
 const MaxCalls = 10_000

@@ -121,14 +121,15 @@ func TestDecide(t *testing.T) {
 	var asked []string
 	decide := func(
 		_ context.Context, _ plan.Step, tool plan.Tool, calls []json.RawMessage,
-	) (from downstream.Provenance, refused *plan.Error) {
+	) ([]execution.Decision, *plan.Error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, fmt.Sprintf("%s%s", catalog.FullName(tool.Server, tool.Tool), calls))
+		decisions := make([]execution.Decision, len(calls))
 		if strings.Contains(string(calls[0]), "no") {
-			return from, &plan.Error{Reason: reason.Declined, Message: "the user said no"}
+			decisions[0].Err = &plan.Error{Reason: reason.Declined, Message: "the user said no"}
 		}
-		return from, nil
+		return decisions, nil
 	}
 	given := `{"steps":[{"id":"a","tool":"look"},{"id":"b","tool":"drop","arguments":{"x":"no"},"after":["a"]},{"id":"c","tool":"look","after":["b"]}]}`
 	out := k.execute(t.Context(), given, execution.Origin{}, func(w *execution.Work) { w.Decide = decide })

@@ -18,7 +18,6 @@ const maxLoopArguments = 64 << 20
 // loop is a step that calls its tool, or computes its value, once per element of a list. The elements do not change once it is prepared.
 type loop struct {
 	scope    *plan.Scope
-	from     downstream.Provenance
 	elements []element
 	outcomes []plan.Outcome // by element
 	open     int            // elements without an outcome
@@ -31,6 +30,7 @@ type loop struct {
 type element struct {
 	plan.Item
 	arguments json.RawMessage // nil if there is no call
+	from      downstream.Provenance
 }
 
 // prepare determines the calls of a loop. If there are none, the returned outcome is that of the step.
@@ -48,6 +48,7 @@ func (s *schedule) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *
 	l := &loop{scope: scope, outcomes: make([]plan.Outcome, len(items)), settled: make([]bool, len(items)),
 		began: s.elapsed()}
 	var calls []json.RawMessage
+	var called []int // their elements
 	size := 0
 	for i, item := range items {
 		if ctx.Err() != nil {
@@ -64,17 +65,25 @@ func (s *schedule) prepare(ctx context.Context, step plan.Step) (plan.Outcome, *
 			continue
 		}
 		l.elements[i].arguments = arguments
-		calls = append(calls, arguments)
+		calls, called = append(calls, arguments), append(called, i)
 	}
 	l.open = len(calls)
 	if l.open == 0 {
 		return l.outcome(s), nil
 	}
-	var refused *plan.Error
-	if l.from, refused = s.allow(ctx, step, calls); refused != nil {
+	decisions, refused := s.allow(ctx, step, calls)
+	for k, d := range decisions {
+		if l.elements[called[k]].from = d.From; d.Err != nil {
+			l.fail(s, called[k], d.Err)
+		}
+	}
+	switch {
+	case refused != nil:
 		o := l.cut(s, refused)
 		o.Err, o.Value = refused, nil // replaces failures of single elements: no call was made
 		return o, nil
+	case l.open == 0:
+		return l.outcome(s), nil
 	}
 	return plan.Outcome{}, l
 }
@@ -108,12 +117,17 @@ func (s *schedule) finishElement(u unit, o plan.Outcome) {
 func (l *loop) cut(s *schedule, err *plan.Error) plan.Outcome {
 	for i := range l.outcomes {
 		if !l.settled[i] {
-			l.outcomes[i] = s.failure(err)
-			l.outcomes[i].Sent = l.elements[i].arguments
-			l.settled[i] = true
+			l.fail(s, i, err)
 		}
 	}
 	return l.outcome(s)
+}
+
+// fail records that the call of an element is not made.
+func (l *loop) fail(s *schedule, i int, err *plan.Error) {
+	l.outcomes[i], l.settled[i] = s.failure(err), true
+	l.outcomes[i].Sent = l.elements[i].arguments
+	l.open--
 }
 
 // outcome joins the outcomes of the calls. The step fails only if every call failed.

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/execution"
@@ -139,11 +138,11 @@ func TestComputing(t *testing.T) {
 	})
 	decided := 0
 	out := f.run(t.Context(), p, runs{parallel: 1, request: execution.Request{Calls: execution.NewBudget(3)}, work: execution.Work{
-		Decide: func(_ context.Context, s plan.Step, _ plan.Tool, calls []json.RawMessage) (from downstream.Provenance, err *plan.Error) {
+		Decide: func(_ context.Context, s plan.Step, _ plan.Tool, calls []json.RawMessage) ([]execution.Decision, *plan.Error) {
 			if decided += len(calls); s.ID != "x" {
 				t.Errorf("asked for a decision on %s, want none", s.ID)
 			}
-			return from, nil
+			return make([]execution.Decision, len(calls)), nil
 		},
 		Progress: func(fraction float64, _ string) { reports = append(reports, math.Round(fraction*1000)/1000) },
 	}})
@@ -192,10 +191,10 @@ func TestLoopBounds(t *testing.T) {
 	}
 }
 
-// Consent is asked once for a loop, with the arguments of each call, and before any call. A refusal is the failure of
-// the loop, whatever else is wrong with some elements.
+// A loop is decided on once, with the arguments of each call, and before any call. A refusal is the failure of the loop,
+// whatever else is wrong with some elements. An element whose call is denied fails alone.
 func TestLoopIsDecidedOnce(t *testing.T) {
-	const steps = `{"steps":[{"id":"l","tool":"x","arguments":{"items":[{"n":1},{"n":2},{"n":3},{}]}},{"id":"e","tool":"w","each":"$l.items","when":"item.n != 2","arguments":{"n":"$item.n"}}]}`
+	const steps = `{"steps":[{"id":"l","tool":"x","arguments":{"items":[{"n":1},{"n":2},{"n":3},{},{"n":5}]}},{"id":"e","tool":"w","each":"$l.items","when":"item.n != 2","arguments":{"n":"$item.n"}}]}`
 	for _, refused := range []*plan.Error{nil, {Reason: reason.Declined, Message: "no"}} {
 		var mu sync.Mutex
 		var asked []string
@@ -209,18 +208,20 @@ func TestLoopIsDecidedOnce(t *testing.T) {
 		}).run(t.Context(), planOf(t, steps), runs{work: execution.Work{
 			Decide: func(
 				_ context.Context, _ plan.Step, tool plan.Tool, calls []json.RawMessage,
-			) (from downstream.Provenance, _ *plan.Error) {
+			) ([]execution.Decision, *plan.Error) {
+				decisions := make([]execution.Decision, len(calls))
 				if tool.Name == "w" {
 					asked = append(asked, fmt.Sprintf("%s", calls))
-					return from, refused
+					decisions[1].Err = &plan.Error{Reason: reason.Forbidden}
+					return decisions, refused
 				}
-				return from, nil
+				return decisions, nil
 			}}})
-		want := `e=[{"n":1},{"n":3},null] [0 {"n":1}, 1 skipped, 2 {"n":3}, 3!missing_reference]`
+		want := `e=[{"n":1},null,null,{"n":5}] [0 {"n":1}, 1 skipped, 2!forbidden, 3!missing_reference, 4 {"n":5}]`
 		if refused != nil {
-			want = `e!declined [0!declined, 1 skipped, 2!declined, 3!missing_reference]`
+			want = `e!declined [0!declined, 1 skipped, 2!forbidden, 3!missing_reference, 4!declined]`
 		}
-		if got := calls(out[1:]); got != want || len(asked) != 1 || asked[0] != `[{"n":1} {"n":3}]` {
+		if got := calls(out[1:]); got != want || len(asked) != 1 || asked[0] != `[{"n":1} {"n":3} {"n":5}]` {
 			t.Errorf("refused %v: got %s after asking %q, want %s after one question", refused, got, asked, want)
 		}
 	}

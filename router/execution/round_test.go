@@ -104,12 +104,12 @@ func TestPanicOfEarlyCall(t *testing.T) {
 	k := newKit(t, slog.New(slog.NewTextHandler(&log, nil)), script(tool("look", readOnly), tool("see", readOnly)))
 	r, w := k.begin(), k.check(`[{"tool":"look"},{"tool":"see"}]`, nil)
 	w.Decide = func(
-		_ context.Context, _ plan.Step, tool plan.Tool, _ []json.RawMessage,
-	) (from downstream.Provenance, refused *plan.Error) {
+		_ context.Context, _ plan.Step, tool plan.Tool, calls []json.RawMessage,
+	) ([]execution.Decision, *plan.Error) {
 		if tool.Name == "look" {
 			panic("no such thing")
 		}
-		return from, nil
+		return make([]execution.Decision, len(calls)), nil
 	}
 	k.start(r, w)
 	out := r.Execute(t.Context(), w)

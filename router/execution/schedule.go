@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -189,7 +188,7 @@ func (s *schedule) runUnit(ctx context.Context, u unit, results chan<- finished)
 			e := &l.elements[u.element]
 			f.outcome.Sent = e.arguments
 			f.outcome = s.callOf(ctx, l.scope, &e.Item, toolCall{
-				arguments: e.arguments, from: l.from, report: l.tracker.step(u.element, step.Tool)})
+				arguments: e.arguments, from: e.from, report: l.tracker.step(u.element, step.Tool)})
 		case step.Each != "":
 			f.outcome, f.loop = s.prepare(ctx, step)
 		default:
@@ -200,7 +199,11 @@ func (s *schedule) runUnit(ctx context.Context, u unit, results chan<- finished)
 			}
 			f.outcome.Sent = arguments
 			c := toolCall{arguments: arguments, report: s.tracker.step(u.step, step.Tool)}
-			if c.from, f.outcome.Err = s.allow(ctx, step, []json.RawMessage{arguments}); f.outcome.Err == nil {
+			decisions, refused := s.allow(ctx, step, []json.RawMessage{arguments})
+			if refused == nil {
+				c.from, refused = decisions[0].From, decisions[0].Err
+			}
+			if f.outcome.Err = refused; refused == nil {
 				f.outcome = s.callOf(ctx, scope, nil, c)
 			}
 		}
@@ -236,19 +239,17 @@ func (s *schedule) arguments(
 	return arguments, plan.Outcome{Err: err}, err == nil
 }
 
-// allow returns an error if the calls of a step may not be made.
-func (s *schedule) allow(
-	ctx context.Context, step plan.Step, calls []json.RawMessage,
-) (from downstream.Provenance, refused *plan.Error) {
+// allow returns the decisions on the calls of a step, or an error if none may be made.
+func (s *schedule) allow(ctx context.Context, step plan.Step, calls []json.RawMessage) ([]Decision, *plan.Error) {
 	if !s.req.Calls.take(len(calls)) {
-		return from, &plan.Error{Reason: reason.TooLarge, Message: fmt.Sprintf("a query makes at most %d calls; nothing was called", MaxCalls)}
+		return nil, &plan.Error{Reason: reason.TooLarge, Message: fmt.Sprintf("a query makes at most %d calls; nothing was called", MaxCalls)}
 	}
 	if s.work.Decide == nil {
-		return from, nil
+		return make([]Decision, len(calls)), nil
 	}
 	tool, err := s.work.Lookup(step.Tool)
 	if err != nil {
-		return from, err
+		return nil, err
 	}
 	return s.work.Decide(ctx, step, tool, calls)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,6 +191,59 @@ func TestAudit_Steps(t *testing.T) {
 				t.Errorf("got %v, %s, want the trace %s in four lines", err, content, a.TraceID)
 			}
 			wantRecorded(t, r, path, want...)
+		})
+	}
+}
+
+// Each call of a loop has its own decision. Consent, or its lack, is that of the calls that need it; a denied call fails
+// as forbidden whatever becomes of the others.
+func TestAudit_Loops(t *testing.T) {
+	const plan = `{"steps":[{"id":"l","tool":"pay","each":"[7,1,20000]","arguments":{"amount":"$item"}}]}`
+	const allowed, asked, denied = "allow policy[1] ", "ask policy[2] ", "deny policy[0] denied forbidden"
+	for name, tc := range map[string]struct {
+		caps, action       string
+		lines, steps, then []string
+	}{
+		"accepted": {`{"elicitation":{}}`, "accept", []string{allowed + "ok", asked + "user ok", denied}, []string{"", "", "forbidden"}, nil},
+		"declined": {`{"elicitation":{}}`, "decline", []string{allowed + "declined declined", asked + "none declined declined", denied},
+			[]string{"declined", "declined", "forbidden"}, nil},
+		"unasked, then approved": {"", "", []string{allowed + "denied needs_approval", asked + "none denied needs_approval", denied},
+			[]string{"needs_approval", "needs_approval", "forbidden"}, []string{allowed + "ok", asked + "plan ok", denied}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change, path := audited(t, func(o *app.Options) {
+				o.Config.Policy = []trust.Rule{{When: "arguments.amount > 10000", Then: "deny", Reason: "too much"},
+					{When: "arguments.amount == 7", Then: "allow"}, {When: "true", Then: "ask"}}
+			})
+			r, _ := withPeer(t, scripted(t, "ok", plan), change, echoTool("pay"))
+			c := r.dial(tc.caps, nil)
+			c.answer = func(message) string { return `{"action":"` + tc.action + `","content":{}}` }
+			a := c.query(`{"query":"q"}`)
+			var got, want []string
+			for _, s := range a.Steps {
+				why := ""
+				if s.Error != nil {
+					why = s.Error.Reason
+				}
+				got = append(got, why)
+			}
+			if !slices.Equal(got, tc.steps) {
+				t.Errorf("got the steps %q, want %q", got, tc.steps)
+			}
+			for _, line := range tc.lines {
+				want = append(want, "127.0.0.1 router /mcp peer tools/call pay model "+line)
+			}
+			if tc.then != nil {
+				returned, _ := json.Marshal(a.Plan)
+				c.query(`{"query":"q","plan":` + string(returned) + `}`)
+			}
+			for _, line := range tc.then {
+				want = append(want, "127.0.0.1 router /mcp peer tools/call pay given "+line)
+			}
+			r.stop(5 * time.Second)
+			if got := recorded(t, path); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+				t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+			}
 		})
 	}
 }

@@ -226,7 +226,7 @@ func (s *Session) warnInvalid(raw []byte, err *jsonrpc.Error) {
 
 func (s *Session) trace(direction string, message []byte) {
 	if l := s.opts.Logger; l.Enabled(s.ctx, jsonrpc.LevelTrace) {
-		l.Log(s.ctx, jsonrpc.LevelTrace, direction, "server", s.opts.Server, "message", string(message))
+		l.Log(s.ctx, jsonrpc.LevelTrace, direction, "server", s.opts.Server, "message", string(s.mask.KnownJSON(message)))
 	}
 }
 

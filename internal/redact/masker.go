@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -118,12 +119,16 @@ func wholeWord(s string) string {
 
 var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// formsOf returns a secret as it is and escaped for URLs, JSON, Go and HTML, and what base64 of any text with the
-// secret in it has in common.
+// again escapes JSON once more, for a text in a JSON value.
+var again = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// formsOf returns a secret as it is and escaped for URLs, JSON, JSON within JSON, Go and HTML, and what base64 of any
+// text with the secret in it has in common.
 func formsOf(s string) []string {
 	quoted, _ := json.Marshal(s)
 	forms := []string{s, string(quoted[1 : len(quoted)-1]), strings.Trim(strconv.Quote(s), `"`), html.EscapeString(s)}
 	forms = append(forms, strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(forms[1]))
+	forms = append(forms, again.Replace(forms[1]), again.Replace(forms[4]))
 	for _, escaped := range []string{url.QueryEscape(s), url.PathEscape(s), url.User(s).String()} {
 		forms = append(forms, escaped, percentEscape.ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
@@ -156,8 +161,8 @@ func (m *Masker) Known(text string) string {
 
 // KnownJSON replaces the known secrets in the texts of a JSON value. Without any, it returns raw itself.
 func (m *Masker) KnownJSON(raw []byte) []byte {
-	if m == nil || len(raw) == 0 || m.Known(string(raw)) == string(raw) {
-		return raw
+	if m == nil || len(raw) == 0 || !bytes.Contains(raw, []byte(`\`)) && m.Known(string(raw)) == string(raw) {
+		return raw // without escapes, raw has all texts as they are
 	}
 	return mapTexts(raw, m.Known)
 }

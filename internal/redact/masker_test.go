@@ -33,9 +33,20 @@ func TestMasker(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", in, got, want)
 		}
 	}
-	raw := []byte(`{"n": 1.50, "long-secret": ["a long-secret", "token"]}`)
-	if got, want := string(m.KnownJSON(raw)), `{"n": 1.50, "[redacted]": ["a [redacted]", "token"]}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	within, _ := json.Marshal(`bad {"x":` + string(quoted) + `}`)
+	plain, _ := json.Marshal(`bad {"x":"s3<c&\"r/t +é"}`) // <, > and & escaped in the outer text alone
+	for in, want := range map[string]string{
+		`{"n": 1.50, "long-secret": ["a long-secret", "token"]}`: `{"n": 1.50, "[redacted]": ["a [redacted]", "token"]}`,
+		`["a\/b","s3\u003Cc&\u0022r\/t +\u00e9"]`:                `["a\/b","[redacted]"]`,
+		`[ "a\u0041", 1.0]`: `[ "a\u0041", 1.0]`,
+		string(within):      `"bad {\"x\":\"[redacted]\"}"`, string(plain): `"bad {\"x\":\"[redacted]\"}"`,
+	} {
+		if got := string(m.KnownJSON([]byte(in))); got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+	if got, want := m.Known(string(within)), `"bad {\"x\":\"[redacted]\"}"`; got != want {
+		t.Errorf("%s as a text: got %s, want %s", within, got, want)
 	}
 	m.Set([]string{"second-secret"})
 	if got, want := m.Known("long-secret second-secret"), "[redacted] [redacted]"; got != want {

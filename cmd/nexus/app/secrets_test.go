@@ -44,7 +44,8 @@ func (p planted) want(t *testing.T, where, output string) {
 	t.Helper()
 	output = strings.ReplaceAll(output, `\`, "")
 	for i, s := range p {
-		for _, part := range []string{s[2 : len(s)-7], base64.RawStdEncoding.EncodeToString([]byte("user:" + s))[8:len(s)]} {
+		part := s[2 : len(s)-7]
+		for _, part := range []string{part, strings.Trim(strings.ReplaceAll(quote(part), `\`, ""), `"`), base64.RawStdEncoding.EncodeToString([]byte("user:" + s))[8:len(s)]} {
 			if at := strings.Index(output, part); at >= 0 {
 				t.Errorf("%s: got a part of the secret %d, %q, in %s", where, i, part, output[max(0, at-200):min(len(output), at+100)])
 			}
@@ -113,6 +114,10 @@ func TestFailuresHoldNoSecrets(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"isError":true,"content":[{"type":"text","text":%s}]}}`, id, quote(echo(r)))
 		}), Headers: headers("result")},
+		{Name: "nested", URL: mcp(func(w http.ResponseWriter, r *http.Request, id string) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32001,"message":%s}}`, id, quote("bad "+quote(r.Header.Get("X-Own"))))
+		}), Headers: headers("nested")},
 		{Name: "status", URL: mcp(func(w http.ResponseWriter, r *http.Request, _ string) {
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, echo(r))

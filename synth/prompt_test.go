@@ -157,7 +157,7 @@ func TestFailedCalls(t *testing.T) {
 	var model prompted
 	computed := plan.Outcome{Step: plan.Step{ID: "c", Pick: "1"}, Value: json.RawMessage(`1`)}
 	synth.New(synth.Options{Model: &model}).Compose(t.Context(), synth.Request{Outcomes: []plan.Outcome{computed}})
-	if !strings.Contains(model.user, `<data from="step c, computed">`) {
+	if !strings.Contains(model.user, "<data from=\"step c, computed\">\n| value made by 1\n| 1\n") {
 		t.Errorf("got %s, want the source of what was computed", model.user)
 	}
 	long := write(0, reason.NeedsApproval, "no", `{"content":"`+strings.Repeat("word ", 1000)+`"}`)

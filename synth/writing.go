@@ -44,8 +44,12 @@ func (w writing) arguments(before string, arguments json.RawMessage) string {
 	return before + llm.Excerpt(arguments, w.sent, w.mask)
 }
 
-// result returns the call of a step and an excerpt of its result. Images and other non-text blocks are only named.
+// result returns the call of a step, the expression that made its value, and an excerpt of that. Images and other
+// non-text blocks are only named.
 func (w writing) result(o plan.Outcome, text string) string {
+	if o.Step.Pick != "" {
+		text = "value made by " + w.mask(texts.Line(o.Step.Pick, maxFailure)) + "\n" + text
+	}
 	if len(o.Elements) > 0 {
 		text = "for each element of " + texts.Line(o.Step.Each, maxFailure) + ":\n" + text
 	} else if sent := w.arguments("called with ", o.Sent); sent != "" {

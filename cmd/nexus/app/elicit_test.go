@@ -25,7 +25,7 @@ func TestMissingArguments(t *testing.T) {
 	}{
 		{name: "given", caps: elicitation, plan: both, reply: `{"action":"accept","content":{"city":"Oslo","class":"high","tool":"wipe"}}`, asked: 1, planned: 1,
 			want: `a=peer/hotel{"class":"high","city":"Oslo","nights":2}; b=peer/echo{"c":"Oslo"}; c=peer/echo{"v":1}`},
-		{name: "declined", caps: elicitation, plan: both, reply: `{"action":"decline"}`, asked: 1, planned: 1, message: "the user declined, and hotel needs city and class",
+		{name: "declined", caps: elicitation, plan: both, reply: `{"action":"decline"}`, asked: 1, planned: 1, message: "the user declined, and the tool needs city and class",
 			want: `a=peer/hotel{"nights":2} declined; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},
 		{name: "given in part", caps: elicitation, plan: both, reply: `{"action":"accept","content":{"city":"Oslo","class":null}}`, asked: 1, planned: 1, message: "class",
 			want: `a=peer/hotel{"class":null,"city":"Oslo","nights":2} invalid_arguments; b=peer/echo{"c":"$a.city"} dependency_failed; c=peer/echo{"v":1}`},

@@ -35,12 +35,19 @@ func hiddenKinds(name, title, description string) []string {
 	return kinds
 }
 
-// Findings returns the hidden characters in the definitions of the tools.
-func (l *List) Findings() (out []Finding) {
+// Findings returns the hidden characters in the definitions of the tools, also of quarantined ones that can be read.
+func (l *List) Findings() []Finding {
+	out := slices.Clone(l.withheld)
 	for _, t := range l.all() {
-		for _, kind := range t.hidden {
-			out = append(out, Finding{Tool: t.bare, Kind: kind, Own: t.Tool.Tool})
-		}
+		out = append(out, t.findings(t.bare)...)
+	}
+	return out
+}
+
+// findings returns the hidden characters in the definition of a tool, which is shown by a name.
+func (t *Tool) findings(name string) (out []Finding) {
+	for _, kind := range t.hidden {
+		out = append(out, Finding{Tool: name, Kind: kind, Own: t.Tool.Tool})
 	}
 	return out
 }

@@ -3,8 +3,11 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // A tool with hidden characters in its name is found by both names, and hides no other tool.
@@ -62,5 +65,15 @@ func TestRead_HiddenCharacters(t *testing.T) {
 	}
 	if got, want := strings.Join(kinds, ", "), "n bidirectional, n tag, n control"; got != want {
 		t.Errorf("got the findings %s, want %s", got, want)
+	}
+}
+
+// A quarantined tool is one that people look at, so its hidden characters are reported, too.
+func TestRead_HiddenCharactersOfQuarantined(t *testing.T) {
+	def := json.RawMessage(`{"name":"get_x\u200b","description":"Gets\u202e x.","inputSchema":{"type":"object"}}`)
+	l := Read("s", []json.RawMessage{def}, true, func(string) bool { return true }, func(string) string { return "changed" }, func(_ string, err error) { t.Error(err) })
+	const own = "get_x\u200b"
+	if got, want := l.Findings(), []Finding{{"get_x", texts.ZeroWidth, own}, {"get_x", texts.Bidirectional, own}}; !slices.Equal(got, want) || len(l.Tools) > 0 {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

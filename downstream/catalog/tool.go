@@ -90,6 +90,8 @@ type List struct {
 
 	byName map[string]int  // own name to index in Tools
 	bare   map[string]bool // names that stand for own names with hidden characters; nil = none
+
+	withheld []Finding // of quarantined tools
 }
 
 // Read returns the tools of the definitions that a server lists and keep admits. It quarantines those that refusal has
@@ -127,6 +129,7 @@ func Read(
 		if why != "" {
 			if len(name) <= maxName && len(l.Quarantined) < maxQuarantined && l.Tool(name) == nil {
 				l.Quarantined[name] = why
+				l.withheld = append(l.withheld, t.findings(texts.VisibleName(name))...)
 			}
 			continue
 		}

@@ -48,7 +48,7 @@ func TestPins_Enforce(t *testing.T) {
 		t.Fatalf("search: got %s, want the tool", got)
 	}
 
-	changed := textTool("lookup", `"description":"Gives the salary of an employee.",`+object, "fine")
+	changed := textTool("lookup", `"description":"Gives the \u202esalary of an employee.",`+object, "fine")
 	p.setTools(changed, echoTool("echo"), textTool("added", object, "new"))
 	if got := list("/proxy/mcp"); strings.Contains(got, "peer__lookup") || strings.Contains(got, "peer__added") ||
 		!strings.Contains(got, "peer__echo") || !strings.Contains(got, "other__calm") {
@@ -100,6 +100,9 @@ func TestPins_Enforce(t *testing.T) {
 	health := string(c.result(c.call("health_check", `{}`, "")).StructuredContent)
 	if strings.Count(health, `"changed":["added","lookup"]`) != 1 || strings.Count(health, `"changed"`) != 1 {
 		t.Errorf("health_check: got %s, want the changed tools of the one server", health)
+	}
+	if !strings.Contains(health, `"findings":[{"tool":"lookup","kind":"bidirectional"}]`) {
+		t.Errorf("health_check: got %s, want the hidden characters of the changed tool", health)
 	}
 	if got := r.logs.String(); strings.Count(got, "tools have changed since they were approved") != 1 {
 		t.Errorf("got the log %s, want one warning", got)

@@ -102,8 +102,27 @@ func Personas() []Persona {
 		}
 		return steps
 	})
+	objects := spoils("objects for texts", func(steps []GoldStep) []GoldStep {
+		for i := range steps {
+			var all map[string]any
+			_ = json.Unmarshal(steps[i].Arguments, &all)
+			for name, v := range all {
+				all[name] = object{"value": v}
+			}
+			steps[i].Arguments = json.RawMessage(marshal(all))
+		}
+		return steps
+	})
 	return []Persona{
-		wrongNames, inventor, stale,
+		wrongNames, inventor, stale, objects,
+		mends("objects for texts, mended", objects),
+		{"members left out", func(_ int, gold []GoldStep, _ Request) Reply {
+			var steps []object
+			for _, s := range gold {
+				steps = append(steps, object{"tool": s.Tool, "arguments": s.Arguments})
+			}
+			return Reply{Text: marshal(object{"steps": steps})}
+		}},
 		mends("wrong arguments, mended", wrongNames),
 		mends("invented tool, mended", inventor),
 		mends("stale ids, mended", stale),

@@ -299,3 +299,35 @@ func FuzzSearch(f *testing.F) {
 		}
 	})
 }
+
+// A word that many tools share does not decide alone; words that few have, or that belong together, do.
+func TestSearchOneCommonWord(t *testing.T) {
+	x := New()
+	x.Update("random", []Tool{tool("random", "random-number", "Generate a random number between a minimum and a maximum number")})
+	x.Update("map", []Tool{
+		tool("map", "geocode", "Convert an address to coordinates", `{"properties":{"address":{"description":"The address"}}}`),
+		tool("map", "reverse_geocode", "Find the address at coordinates"),
+	})
+	x.Update("keep", []Tool{tool("keep", "keep-list-notes", "List the notes in Google Keep"), tool("keep", "keep-create-note", "Create a note in Google Keep")})
+	x.Update("crm", []Tool{
+		tool("crm", "get_supplier", "Contact data of a supplier", `{"properties":{"name":{"description":"Name of the supplier"}}}`),
+		tool("crm", "count_leads", "The number of leads in a quarter"),
+	})
+	x.Update("shop", []Tool{
+		tool("shop", "update_order", "Change an order that is not sent yet", `{"properties":{"order":{"description":"Order number"},"delivery":{"description":"Delivery address"}}}`),
+		tool("shop", "cancel_order", "Cancel an order by its number"),
+	})
+	x.Update("pager", []Tool{tool("pager", "get_schedule", "Who is on call at a time"), tool("pager", "list_incidents", "Alerts that are paging somebody")})
+	for query, want := range map[string]string{
+		"What is the phone number of our supplier Miller?":                "crm::get_supplier",
+		"The delivery address of order 1042 must be changed":              "shop::update_order",
+		"Something keeps paging me at night, show me the incidents":       "pager::list_incidents",
+		"How many leads did we get last quarter, the number alone please": "crm::count_leads",
+		"Give me a random number":                                         "random::random-number",
+		"Which notes are in Keep?":                                        "keep::keep-list-notes",
+	} {
+		if got := ids(x.Search(query, SearchOptions{})); len(got) == 0 || got[0] != want {
+			t.Errorf("%q: got %v, want %s first", query, got, want)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func (c *callChain) callOf(r *Request, policy *trust.Policy) *trust.Call {
 			Hidden:   r.Visible != nil && (!r.Visible(r.Server, tool) || r.forbidden() != nil),
 		},
 	}
-	if tool != "" {
+	if tool != "" && s.Pins.Enforce() {
 		call.Quarantined = s.Pins.Refusal(tool, r.connection())
 	}
 	if policy.Uses(trust.VarArguments) {

@@ -74,7 +74,7 @@ func (p *Planner) outcome(o plan.Outcome, limit int) string {
 		called = "called with " + llm.Excerpt(o.Step.Arguments, limit/2, p.mask.Text) + "\n"
 	}
 	if o.Step.Each != "" {
-		called = texts.Line("for each of "+o.Step.Each, maxName) + " " + called
+		called = p.mask.Text(texts.Line("for each of "+o.Step.Each, maxName)) + " " + called
 	}
 	if partly, ok := o.PartialFailure(); ok {
 		called += texts.Cut(partly.Err.Message, limit/2) + "\n"

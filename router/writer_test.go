@@ -40,6 +40,7 @@ func TestWriterAsks(t *testing.T) {
 		{name: "and says more", plans: []string{one, two}, says: []string{asks + "\nI need that.", "It is 1."}, steps: `a=echo{"v":1}; b=echo{"w":1}`, answer: "It is 1.", offered: "yn", planned: 2},
 		{name: "behind its thoughts", plans: []string{one, two}, says: []string{"<think>Hm.</think>\n" + asks, "It is 1."}, steps: `a=echo{"v":1}; b=echo{"w":1}`, answer: "It is 1.", offered: "yn", planned: 2},
 		{name: "too late in its text", plans: []string{one}, says: []string{"Well. " + asks}, steps: `a=echo{"v":1}`, answer: "Well. " + asks, offered: "y", planned: 1},
+		{name: "twice and no more", plans: []string{one, two, two}, says: []string{asks, "[more: even more]"}, steps: `a=echo{"v":1}; b=echo{"w":1}`, answer: "Not found: even more", offered: "yn", planned: 2},
 		{name: "for nothing", plans: []string{one}, says: []string{"[more: ]"}, steps: `a=echo{"v":1}`, answer: "[more: ]", offered: "y", planned: 1},
 		{name: "for a write", plans: []string{one, write}, says: []string{asks, "Not written."}, steps: `a=echo{"v":1}; b=note{"w":1} needs_approval`, answer: "Not written.", offered: "yn", planned: 2},
 		{name: "in the last round", query: router.Query{MaxRounds: 1}, plans: []string{one, two}, says: []string{asks + " It is so."}, steps: `a=echo{"v":1}`, answer: "It is so.", offered: "n", planned: 1},

@@ -29,6 +29,7 @@ func TestResultsAreReadable(t *testing.T) {
 		{"no wrapping", `{"url":"http://x"}`, `{"url":"http://x"}`},
 		{"no text", `{"content":["a\tb"]}`, `{"content":["a\tb"]}`},
 		{"not alone", `{"content":"one","size":3}`, `{"content":"one","size":3}`},
+		{"needless escapes", `{"body":"a\nkey: gh\u0070_012345678901234567890123456789012345\n","n":1}`, "body: |\n  a\n  key: [redacted]\nn: 1"},
 		{"escaped backslash", `{"path":"C:\\new","n":1}`, "path: \"C:\\\\new\"\nn: 1"},
 		{"line end only", `{"a":"one\n","n":9007199254740993}`, "a: \"one\\n\"\nn: 9007199254740993"},
 		{"members", `{"path":"a.txt","content":"one\ntwo: 2\n","more":{"x":[1,2]}}`, "path: \"a.txt\"\ncontent: |\n  one\n  two: 2\nmore: {\"x\":[1,2]}"},

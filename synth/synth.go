@@ -135,6 +135,9 @@ func (s *Synthesizer) ask(
 	}
 	d := newDraft(req)
 	d.add(resp.Text, true)
+	if d.shown() == "" && d.lacks != "" && !d.mayAsk { // it asks again
+		d.text.WriteString("Not found: " + d.lacks)
+	}
 	if d.shown() == "" && !d.asks() {
 		return nil, nil, resp, fmt.Errorf("model %s: the answer is empty", resp.Usage.Model)
 	}

@@ -51,7 +51,7 @@ func (w writing) result(o plan.Outcome, text string) string {
 		text = "value made by " + w.mask(texts.Line(o.Step.Pick, maxFailure)) + "\n" + text
 	}
 	if len(o.Elements) > 0 {
-		text = "for each element of " + texts.Line(o.Step.Each, maxFailure) + ":\n" + text
+		text = "for each element of " + w.mask(texts.Line(o.Step.Each, maxFailure)) + ":\n" + text
 	} else if sent := w.arguments("called with ", o.Sent); sent != "" {
 		text = sent + "\n" + text
 	}
@@ -93,6 +93,7 @@ func (w writing) calls(o plan.Outcome, look int) (text, results string) {
 	}
 	look = share(sizes, look)
 	var lines, skipped []string
+	var all strings.Builder
 	for _, c := range o.Elements {
 		line := "#" + strconv.Itoa(c.Index)
 		switch {
@@ -103,7 +104,7 @@ func (w writing) calls(o plan.Outcome, look int) (text, results string) {
 			line += w.arguments(" with ", c.Sent) + " failed: " + failureMessage(c)
 		default:
 			result := w.readable(c.Value, look)
-			results += "\n" + result
+			all.WriteString("\n" + result)
 			line += w.arguments(" with ", c.Sent) + ":"
 			if strings.Contains(result, "\n") {
 				line += "\n" + result
@@ -116,7 +117,7 @@ func (w writing) calls(o plan.Outcome, look int) (text, results string) {
 	if len(skipped) > 0 {
 		lines = append(lines, "skipped, because its condition was false: "+texts.Line(strings.Join(skipped, ", "), maxFailure))
 	}
-	return strings.Join(lines, "\n"), results
+	return strings.Join(lines, "\n"), all.String()
 }
 
 // readable returns a value for the model, without encoded data and secrets: a text as it is, anything else as JSON, in
@@ -126,7 +127,8 @@ func (w writing) readable(value json.RawMessage, look int) string {
 	if len(value) > look || bytes.HasPrefix(value, []byte(`"`)) {
 		return w.mask(readable(value, look))
 	}
-	return layout(jsontext.Value(w.mask(llm.WithoutBinary(string(value)))), 0)
+	clean := jsontext.Value(w.mask(llm.WithoutBinary(string(value))))
+	return w.mask(layout(clean, 0)) // once more, because lines are without the escapes of JSON
 }
 
 // blockNames lists the kinds of blocks, such as "image image/png".

@@ -429,6 +429,18 @@ func TestLog_Rotation(t *testing.T) {
 	if _, err := audit.Verify(path); err == nil || !strings.Contains(err.Error(), "lines before it are missing") {
 		t.Errorf("without the older file: got %v", err)
 	}
+	place(t, path, "")
+	place(t, older, "")
+	for n := range 2 {
+		l := open(t, config(path), &logbook{})
+		record(t, l, 1, "{}")
+		if err := shut(l); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := audit.Verify(path); err != nil || r.Lines != n+1 {
+			t.Errorf("after an empty older file: got %+v, %v", r, err)
+		}
+	}
 }
 
 // A file that is too large gets another name, between two lines, and each file is verified.

@@ -151,6 +151,7 @@ func (w *file) repair(logger *slog.Logger) (torn bool, err error) {
 
 // endsOf returns the first line of a file, the link to its last one, and what a crash has left of another after it.
 func endsOf(f *os.File) (first Line, last link, torn []byte, err error) {
+	last = start()
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
 		return first, last, nil, err

@@ -96,9 +96,12 @@ func (v *verification) file(name string, f io.Reader) error {
 
 // inUse reports whether a router is writing the file.
 func (v *verification) inUse() bool {
+	if v.live == "" {
+		return false
+	}
 	lock, err := os.Open(v.live + ".lock")
 	defer lock.Close() // of nil, it does nothing
-	return v.live != "" && err == nil && errors.Is(atomicfile.TryLock(lock), atomicfile.ErrLocked)
+	return err == nil && errors.Is(atomicfile.TryLock(lock), atomicfile.ErrLocked)
 }
 
 // line checks the next line, which is line n of its file, and returns what is wrong with it.

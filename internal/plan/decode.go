@@ -133,7 +133,10 @@ func members(object jsontext.Value) (p Plan, list jsontext.Value, ok bool) {
 			tools = elements
 		case "more":
 			if p.More = value.Kind() == 't'; value.Kind() == '"' {
-				p.MoreIf = strings.TrimSpace(unquote(value))
+				switch p.MoreIf = strings.TrimSpace(unquote(value)); strings.ToLower(p.MoreIf) {
+				case "null", "none", "no": // written by weak models
+					p.MoreIf = ""
+				}
 				p.More = p.MoreIf != ""
 			}
 		case "sequential":

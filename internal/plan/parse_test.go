@@ -46,6 +46,7 @@ var parseTests = []struct {
 	{"more before steps", `{"more":true,"steps":[{"tool":"a"}]}`, `s1=a{} more`},
 	{"more by a condition", `{"steps":[{"id":"p","tool":"a"}],"more":" len($p.items) > 2 "}`, `p=a{} more len($p.items) > 2`},
 	{"more by an empty condition", `{"steps":[{"tool":"a"}],"more":""}`, `s1=a{}`},
+	{"more by a word for no", `{"steps":[{"tool":"a"}],"more":"None"}`, `s1=a{}`},
 	{"more by an expression over a list", `{"steps":[{"id":"p","tool":"a"},{"tool":"b","each":"map($p.items | filter(.n > 1), .n)","when":"index < 2","pick":"value.x"}],"more":"any(p, # == nil)"}`, `p=a{} s2=b{} more any(p, # == nil)`},
 	{"a value without a tool", `{"steps":[{"id":"c","pick":"1 + 1"}]}`, `c={}`},
 	{"a value of a bare array", `[{"pick":"1 + 1"}]`, `s1={}`},

@@ -325,7 +325,7 @@ func index(text string) (int, bool) {
 
 // find returns the part of a value that r refers to.
 func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
-	v, n, err := follow(bytes.TrimSpace(value), r.path)
+	v, n, err := follow(bytes.TrimSpace(value), r.path, maxTexts)
 	switch {
 	case err != nil:
 		return nil, missing(r, "the value of the step is not JSON")
@@ -337,9 +337,13 @@ func (r reference) find(value json.RawMessage) (jsontext.Value, *Error) {
 	return v, nil
 }
 
+// maxTexts limits the texts within texts that a path leads into, because each is copied.
+const maxTexts = 3
+
 // follow returns the part of a value at a path. If there is none, n is the length of the longest part of the path that
-// there is, and v what is there. Where a value lacks a part, it is looked for in its text.
-func follow(value jsontext.Value, path []string) (v jsontext.Value, n int, err error) {
+// there is, and v what is there. Where a value lacks a part, it is looked for in its text, and so on in at most
+// within texts.
+func follow(value jsontext.Value, path []string, within int) (v jsontext.Value, n int, err error) {
 	d := newDecoder(value)
 	for n < len(path) {
 		found, err := descend(d, path[n])
@@ -347,9 +351,11 @@ func follow(value jsontext.Value, path []string) (v jsontext.Value, n int, err e
 			return nil, n, err
 		}
 		if !found {
-			v, _, err = follow(value, path[:n])
+			if v, _, err = follow(value, path[:n], 0); within == 0 {
+				return v, n, err
+			}
 			for _, inner := range inside(v, path[n]) {
-				if part, m, broken := follow(inner, path[n:]); broken == nil && m == len(path)-n {
+				if part, m, broken := follow(inner, path[n:], within-1); broken == nil && m == len(path)-n {
 					return part, len(path), nil
 				}
 			}

@@ -67,6 +67,7 @@ var substituteTests = []struct {
 	{name: "what is put in is not searched", arguments: `{"a":"${s2}$s2"}`, want: `{"a":"text$s2"}`, refs: "s2"},
 	{name: "lines of a text", arguments: `{"a":"$file.lines","b":"${file.lines.1}","c":"$s1.path.0.field.lines"}`, want: `{"a":["one","two","","3"],"b":"two","c":["vé"]}`, refs: "file s1"},
 	{name: "a lone text of an object", arguments: `{"a":"$wrapped.lines.0","b":"$wrapped.content.lines.1","c":"<${wrapped}>","d":"$wrapped"}`, want: `{"a":"one","b":"{\"a\":1}","c":"<one\n{\"a\":1}\n>","d":{"content":"one\n{\"a\":1}\n"}}`, refs: "wrapped"},
+	{name: "lines of lines", arguments: `{"a":"$file.lines.0.lines.0.lines.0.lines.0"}`, err: `"lines" is not in $file, which is of type string`, refs: "file"},
 	{name: "JSON in a text", arguments: `{"a":"$inner.items.0.name","b":"$inner.result.items[0]","c":"$inner.lines"}`, want: `{"a":"x","b":{"name":"x"},"c":[7]}`, refs: "inner"},
 	{name: "not the only member", arguments: `{"a":"$own.lines"}`, err: `"lines" is not in $own, which is of type object`, refs: "own"},
 	{name: "lines of a number", arguments: `{"a":"$s3.0.lines"}`, err: `"lines" is not in $s3.0, which is of type number`, refs: "s3"},

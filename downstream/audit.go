@@ -59,8 +59,8 @@ func audited(opts *Options, next callFunc) callFunc {
 var ErrRateLimited error = &link.Failure{Reason: reason.Overloaded, Message: "Rate limit exceeded"}
 
 // Refused records in the audit log a request that names a server, or something of one, and that was refused before
-// Call. The error is one of Call, ErrRateLimited, a *jsonrpc.Error or a *plan.Error. The Consent of the request is "none"
-// if the call needs consent for a reason that is no decision, such as an equal call before.
+// Call. The error is one of Call, ErrRateLimited, a *jsonrpc.Error or a *plan.Error. The Consent of the request is
+// "none" if the call needs consent for a reason that is no decision, such as an equal call before.
 func (m *Manager) Refused(ctx context.Context, r *Request, err error) {
 	if m.opts.Audit == nil || m.opts.Audit.Begin() != nil { // the log has warned
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 )
 
-// approval marks the tools in prompts whose calls need the user's approval. A mark is valid in all rounds of a query, so
-// that its prompts share their beginning.
+// approval marks the tools in prompts whose calls need the user's approval. A mark is valid in all rounds of a query,
+// so that its prompts share their beginning.
 type approval struct {
 	needed        func(t plan.Tool, afterResults bool) bool // see Request.NeedsApproval
 	always, later bool                                      // a tool has the mark for every round, for those after results

@@ -235,8 +235,8 @@ func (c *conversation) finish(p plan.Plan) plan.Plan {
 	return p
 }
 
-// nameMissing completes the calls that lack arguments: with the tool's name in plans, none if it is unknown, and a text,
-// which is the whole question if nothing else is unmet.
+// nameMissing completes the calls that lack arguments: with the tool's name in plans, none if it is unknown, and a
+// text, which is the whole question if nothing else is unmet.
 func nameMissing(parts []plan.Unmet, req Request) {
 	for i := range parts {
 		part := &parts[i]

@@ -35,7 +35,7 @@ const (
 type Shown struct {
 	started bool              // the tools for the first prompt are chosen
 	catalog string            // data block of all tools or servers, the same for each question
-	best    string            // data block of the tools that fit the question; after the first round, of used and found ones
+	best    string            // data block of the tools that fit the question, later of used and found ones
 	kept    []string          // tools found by searches, by plan name
 	details map[string]detail // by plan name
 	others  bool              // some tools are not shown, or not in full

@@ -15,7 +15,8 @@ func header(s Server) string {
 	if s.Name == "" {
 		return ""
 	}
-	return strings.TrimSpace("[server " + texts.Line(s.Name, maxName) + "]" + private(s) + " " + purpose(s.Instructions, maxPurpose))
+	name := "[server " + texts.Line(s.Name, maxName) + "]"
+	return strings.TrimSpace(name + private(s) + " " + purpose(s.Instructions, maxPurpose))
 }
 
 // server is what stands before the shortened tools of a server.
@@ -74,7 +75,8 @@ func purpose(instructions string, limit int) string {
 var directive = func() map[string]bool {
 	is := map[string]bool{}
 	for w := range strings.FieldsSeq(`you yourself must always never should shall please important warning note remember ensure
-		avoid prefer do don dont first before after when if instead rule rules instruction instructions call ask tell follow`) {
+		avoid prefer do don dont first before after when if instead rule rules instruction instructions call ask tell
+		follow`) {
 		is[w] = true
 	}
 	return is

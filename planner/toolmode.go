@@ -97,7 +97,8 @@ func (p *Planner) offer(tools Tools, ranked []plan.Tool, room int, s *Shown) (na
 		if s.details[t.Name] != 0 || len(s.offered) == maxNative-1 { // beside find_tools
 			continue
 		}
-		if cost := p.nativeTool(t.Name, t).size(); cost <= room && l.behind(t.Server, texts.Line(t.Name, maxName)+s.approval.mark(&t)) {
+		cost := p.nativeTool(t.Name, t).size()
+		if cost <= room && l.behind(t.Server, texts.Line(t.Name, maxName)+s.approval.mark(&t)) {
 			room -= cost
 			taken += cost
 			s.note(&t, whole)

@@ -16,7 +16,8 @@ import (
 )
 
 // compose writes the answer, or describes the plan of a dry run. late means that the query's time for steps has run
-// out. If the writer may ask for another round and does so, compose reports false: the record has what the answer lacks.
+// out. If the writer may ask for another round and does so, compose reports false: the record has what the answer
+// lacks.
 func (s *queryState) compose(ctx context.Context, late, mayAsk bool) (written bool) {
 	begin := func() { // no step will follow
 		if len(s.record.Outcomes) > 0 && s.record.Plan.Tools() > 0 {

@@ -60,7 +60,8 @@ type draft struct {
 
 func newDraft(req Request) *draft {
 	d := &draft{
-		steps: map[string]*plan.Outcome{}, unmet: req.Unmet, mayAsk: req.MayAsk, failed: map[string]bool{}, notDone: map[int]bool{},
+		steps: map[string]*plan.Outcome{}, unmet: req.Unmet, mayAsk: req.MayAsk,
+		failed: map[string]bool{}, notDone: map[int]bool{},
 	}
 	for i := range req.Outcomes {
 		d.steps[req.Outcomes[i].Step.ID] = &req.Outcomes[i]

@@ -61,8 +61,9 @@ func unescaped(text string) string {
 	})
 }
 
-// excerptsOf returns the excerpt of each result for the model: the whole result if there is room, otherwise the passages
-// that match the question. Encoded data and secrets are left out, too. It takes time linear in the searched bytes.
+// excerptsOf returns the excerpt of each result for the model: the whole result if there is room, otherwise the
+// passages that match the question. Encoded data and secrets are left out, too. It takes time linear in the searched
+// bytes.
 func excerptsOf(question string, outcomes []plan.Outcome, w writing) []*excerpt {
 	sizes := make([]int, len(outcomes))
 	for i, o := range outcomes {

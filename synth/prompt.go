@@ -26,7 +26,9 @@ type view struct {
 
 // promptOf returns the system prompt, the user message, and what the model reads of each step's result. mask removes
 // secrets from results.
-func promptOf(req Request, now time.Time, mask func(string) string) (system, user string, excerpts map[string]*excerpt) {
+func promptOf(
+	req Request, now time.Time, mask func(string) string,
+) (system, user string, excerpts map[string]*excerpt) {
 	v := view{
 		Query: req.Query, Context: llm.Conversation(req.Context, prompts.MaxHistory),
 		Now: prompts.Time(now), MayAsk: req.MayAsk,

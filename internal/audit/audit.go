@@ -133,8 +133,8 @@ func (l *Log) open(stdout *os.File) error {
 	return nil
 }
 
-// Begin precedes a call. After an error, which tells why the call cannot be recorded, it must not be made; else End must
-// follow.
+// Begin precedes a call. After an error, which tells why the call cannot be recorded, it must not be made; else End
+// must follow.
 func (l *Log) Begin() error {
 	if l == nil {
 		return nil

@@ -219,7 +219,8 @@ func Check(path string) error {
 func rotated(path string) (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	for _, e := range entries {
-		if name, n := strings.CutPrefix(e.Name(), filepath.Base(path)); n && numberOf(name) > 0 && filepath.Ext(name) == name {
+		name, ok := strings.CutPrefix(e.Name(), filepath.Base(path))
+		if ok && numberOf(name) > 0 && filepath.Ext(name) == name {
 			names = append(names, path+name)
 		}
 	}

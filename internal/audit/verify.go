@@ -100,8 +100,11 @@ func (v *verification) inUse() bool {
 		return false
 	}
 	lock, err := os.Open(v.live + ".lock")
-	defer lock.Close() // of nil, it does nothing
-	return err == nil && errors.Is(atomicfile.TryLock(lock), atomicfile.ErrLocked)
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	return errors.Is(atomicfile.TryLock(lock), atomicfile.ErrLocked)
 }
 
 // line checks the next line, which is line n of its file, and returns what is wrong with it.

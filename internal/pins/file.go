@@ -49,8 +49,8 @@ func (f *file) locked(ctx context.Context, use func() error) error {
 	return use()
 }
 
-// load reads the file. If there is none, it returns what is known. A damaged file is kept under another name, the damage
-// is described, and what is known is written in its place; if that is nothing, no list counts as the first one.
+// load reads the file. If there is none, it returns what is known. A damaged file is kept under another name, the
+// damage is described, and what is known is written in its place; if that is nothing, no list counts as the first one.
 func (f *file) load(known *document) (doc *document, damage string, err error) {
 	f.last, _ = os.Stat(f.path()) // nil without one
 	raw, err := atomicfile.Read(f.path(), maxFile)
@@ -105,5 +105,6 @@ func (f *file) changed() bool {
 	if f.folder == "" || err != nil {
 		return false
 	}
-	return f.last == nil || !os.SameFile(now, f.last) || now.Size() != f.last.Size() || !now.ModTime().Equal(f.last.ModTime())
+	return f.last == nil || !os.SameFile(now, f.last) || now.Size() != f.last.Size() ||
+		!now.ModTime().Equal(f.last.ModTime())
 }

@@ -126,8 +126,8 @@ func (s *Store) Damage() string {
 func (s *Store) Enforces() bool { return s != nil && s.opts.Mode == Enforce }
 
 // Check compares tools that a server lists with their approved definitions. whole means that the server lists no
-// others; a part of a list is ignored before the first whole list. Check returns the SHA-256 of the definitions that are
-// not approved, by tool, and reports whether there are changes that are new to this process.
+// others; a part of a list is ignored before the first whole list. Check returns the SHA-256 of the definitions that
+// are not approved, by tool, and reports whether there are changes that are new to this process.
 func (s *Store) Check(server string, tools []Tool, whole bool) (changed map[string]string, fresh bool) {
 	if s == nil {
 		return nil, false
@@ -216,8 +216,8 @@ func ApproveCommand(server, tool string) string {
 	return command
 }
 
-// Refusal returns why a tool may not be used; empty if it may. listed is the SHA-256 of the definition that its user was
-// shown last if that was not approved then, else empty: servers may show each client another one.
+// Refusal returns why a tool may not be used; empty if it may. listed is the SHA-256 of the definition that its user
+// was shown last if that was not approved then, else empty: servers may show each client another one.
 func (s *Store) Refusal(server, tool, listed string) string {
 	if !s.Enforces() {
 		return ""
@@ -328,9 +328,9 @@ func (s *Store) sync() {
 	s.failing = err != nil
 }
 
-// merge adds what this process saw, and then edit unless it is nil, to the file, and takes over what the file has. A file
-// that is lost or damaged does not change what is known. Servers with tools that are approved now are reported. The caller
-// holds merging.
+// merge adds what this process saw, and then edit unless it is nil, to the file, and takes over what the file has. A
+// file that is lost or damaged does not change what is known. Servers with tools that are approved now are reported.
+// The caller holds merging.
 func (s *Store) merge(edit func(*document)) error {
 	return s.file.locked(s.ctx, func() error {
 		s.mu.Lock()

@@ -93,7 +93,8 @@ func readSchema(text []byte) *schema.Schema {
 
 // isText reports whether a schema declares an object that counts as the text in it, see textOf.
 func isText(s *schema.Schema) bool {
-	return s != nil && len(s.Fields) == 1 && isTextName(s.Fields[0].Name) && slices.Equal(s.Fields[0].Types, []string{"string"})
+	return s != nil && len(s.Fields) == 1 && isTextName(s.Fields[0].Name) &&
+		slices.Equal(s.Fields[0].Types, []string{"string"})
 }
 
 // part returns the schema of a member or an element; ok is false if the schema declares that there is none.

@@ -11,7 +11,8 @@ import (
 //
 // A step carries the results of the steps that its arguments, its list and its expressions refer to, what these steps
 // carry, and its own Carries. It also carries what decides whether a step that it waits for succeeds: what the
-// arguments and expressions of that step refer to, its own result if Pick computes with it. Otherwise After carries nothing.
+// arguments and expressions of that step refer to, its own result if Pick computes with it. Otherwise After carries
+// nothing.
 func (p *Plan) Flows() map[string][]string {
 	f := flows{steps: make(map[string]*Step, len(p.Steps)), carried: map[string][]string{}, ruled: map[string][]string{}}
 	for i := range p.Steps {

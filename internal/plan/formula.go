@@ -55,7 +55,8 @@ func (f formula) names() []string {
 	if f.parse() != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone((*f.read).Names()), func(name string) bool { return slices.Contains(f.own, name) })
+	isOwn := func(name string) bool { return slices.Contains(f.own, name) }
+	return slices.DeleteFunc(slices.Clone((*f.read).Names()), isOwn)
 }
 
 // check finds errors that do not depend on values.

@@ -79,8 +79,8 @@ func (t *Text) String() string {
 	return name
 }
 
-// formOf returns the form of a line: its marks, with x for words and 0 for numbers, such as [x] x.x. It has nothing else
-// of the line, and is empty for plain words.
+// formOf returns the form of a line: its marks, with x for words and 0 for numbers, such as [x] x.x. It has nothing
+// else of the line, and is empty for plain words.
 func formOf(line string) string {
 	var form strings.Builder
 	last := ' '

@@ -123,8 +123,8 @@ func (t *Telemetry) Registry() *prometheus.Registry { return t.registry }
 // of a server itself, and both are in one of no server.
 type Sees func(series, server, tool string) bool
 
-// Handler serves /metrics in the Prometheus format, or 404 if metrics are off. sees returns what the sender of a request
-// may see. Other series are left out.
+// Handler serves /metrics in the Prometheus format, or 404 if metrics are off. sees returns what the sender of a
+// request may see. Other series are left out.
 func (t *Telemetry) Handler(sees func(r *http.Request) Sees) http.Handler {
 	if t.registry == nil {
 		return http.NotFoundHandler()

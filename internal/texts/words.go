@@ -105,7 +105,8 @@ func boundary(rs []rune, start, i int) bool {
 
 // dense reports whether the script of r yields pairs of characters. The mark of long vowels is common to two scripts.
 func dense(r rune) bool {
-	return r >= 0x0E00 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai))
+	return r >= 0x0E00 && (r == 'ー' || unicode.In(r,
+		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai))
 }
 
 func appendWord(words []string, rs []rune) []string {

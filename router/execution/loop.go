@@ -15,7 +15,8 @@ import (
 // maxLoopArguments limits the total size, in bytes, of the arguments of a loop's calls.
 const maxLoopArguments = 64 << 20
 
-// loop is a step that calls its tool, or computes its value, once per element of a list. The elements do not change once it is prepared.
+// loop is a step that calls its tool, or computes its value, once per element of a list. The elements do not change
+// once it is prepared.
 type loop struct {
 	scope    *plan.Scope
 	elements []element

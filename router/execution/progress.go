@@ -21,8 +21,8 @@ func Fraction(progress, total float64) float64 {
 }
 
 // A tracker sums the progress of a plan's steps, or of a loop's calls within the slice of their step. Each of n parts
-// has a slice of 1/n; a step that computes has none. A slice never shrinks, so a retry does not move progress back; it is full once its step has
-// finished.
+// has a slice of 1/n; a step that computes has none. A slice never shrinks, so a retry does not move progress back; it
+// is full once its step has finished.
 type tracker struct {
 	*output
 	parent *tracker // nil for the plan

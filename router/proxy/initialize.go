@@ -85,7 +85,8 @@ func withoutSubscribe(answer []byte) []byte {
 // those that its caller may not use.
 func (s *Surface) offered(x *edge.Exchange, server string, answer []byte) []byte {
 	if !s.ownTasks(x) {
-		answer = without(without(answer, "capabilities", "tasks"), "capabilities", "extensions", "io.modelcontextprotocol/tasks")
+		answer = without(answer, "capabilities", "tasks")
+		answer = without(answer, "capabilities", "extensions", "io.modelcontextprotocol/tasks")
 	}
 	if mayAll(x, server) {
 		return answer

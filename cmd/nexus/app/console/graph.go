@@ -128,8 +128,8 @@ func (n *node) add(c router.StepResult) {
 }
 
 // analyze finds the critical path through phases and steps. A step waits for the steps that it needs and, unless it is
-// speculative, for the planning of its round. Planning waits for all steps of earlier rounds, synthesis for all steps so
-// far, and both for the planning and synthesis before.
+// speculative, for the planning of its round. Planning waits for all steps of earlier rounds, synthesis for all steps
+// so far, and both for the planning and synthesis before.
 func (g *graph) analyze(phases []router.Phase, index map[string]int) {
 	parts := make([]part, len(g.Nodes))
 	names := make([]string, len(g.Nodes))

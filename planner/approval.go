@@ -25,13 +25,16 @@ func (a *approval) mark(t *plan.Tool) string {
 	case a.needed == nil:
 		return ""
 	case a.needed(*t, false):
-		a.always = true
 		return needsApproval
 	case a.needed(*t, true):
-		a.later = true
 		return needsApprovalLater
 	}
 	return ""
+}
+
+// shown notes that the model sees a tool with a mark.
+func (a *approval) shown(mark string) {
+	a.always, a.later = a.always || mark == needsApproval, a.later || mark == needsApprovalLater
 }
 
 // marks are the data that explain marks.

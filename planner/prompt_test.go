@@ -170,6 +170,22 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// Marks are explained only if a tool that has one is shown.
+func TestPrompts_MarksOfHiddenTools(t *testing.T) {
+	list := office(300)
+	ask := func(needsApproval func(plan.Tool, bool) bool) string {
+		f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Config.ToolTokens, o.Ranker = 600, newSearched(list) })
+		f.Answer(llmtest.Reply{Text: `[]`})
+		_, requests := f.ask(t, planner.Request{Query: "Find invoices, shipments and tickets", Tools: list, NeedsApproval: needsApproval})
+		return requests[0].Text
+	}
+	shown := ask(nil)
+	got := ask(func(t plan.Tool, _ bool) bool { return !strings.Contains(shown, t.Name) })
+	if !strings.Contains(shown, list[0].Name) || got != shown {
+		t.Errorf("got %s, want %s without a mark of a tool that is not shown", got, shown)
+	}
+}
+
 // needsApproval is what the router tells of mail.send, which destroys, and chat.send, which writes.
 func needsApproval(t plan.Tool, afterResults bool) bool {
 	return t.Name == "mail.send" || t.Name == "chat.send" && afterResults

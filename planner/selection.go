@@ -138,7 +138,7 @@ func (s *Shown) forget(req Request) {
 
 // used returns the tools that were called in earlier rounds, and those found by searches.
 func (s *Shown) used(req Request) (tools []plan.Tool) {
-	names := s.kept
+	names := slices.Clip(s.kept)
 	for _, o := range req.Outcomes {
 		names = append(names, o.Step.Tool)
 	}
@@ -281,6 +281,7 @@ func (l *layout) full(t *plan.Tool, s *signature, limit int) bool {
 	added := l.add(group{server: t.Server}, text, cost(text), cost(header(serverOf(l.servers, t.Server))))
 	if added {
 		l.shown.note(t, whole)
+		l.shown.approval.shown(s.mark)
 	}
 	return added
 }
@@ -292,13 +293,15 @@ func (l *layout) short(t *plan.Tool, s *signature) bool {
 	}
 	s.mark = l.shown.approval.mark(t)
 	text, complete := s.short()
-	added := l.behind(t.Server, text)
-	if added && complete {
-		l.shown.note(t, brief)
-	} else if added {
-		l.shown.note(t, named)
+	if !l.behind(t.Server, text) {
+		return false
 	}
-	return added
+	l.shown.approval.shown(s.mark)
+	l.shown.note(t, named)
+	if complete {
+		l.shown.note(t, brief)
+	}
+	return true
 }
 
 // behind adds a text behind the name of a server.

@@ -82,7 +82,9 @@ func (s *Shown) names(tools Tools) string {
 	l := layout{room: math.MaxInt, servers: tools.Servers()}
 	for _, name := range s.offered {
 		if t, unknown := tools.Lookup(name); unknown == nil {
-			l.behind(t.Server, texts.Line(name, maxName)+s.approval.mark(&t))
+			mark := s.approval.mark(&t)
+			l.behind(t.Server, texts.Line(name, maxName)+mark)
+			s.approval.shown(mark)
 		}
 	}
 	return l.String()
@@ -97,8 +99,9 @@ func (p *Planner) offer(tools Tools, ranked []plan.Tool, room int, s *Shown) (na
 		if s.details[t.Name] != 0 || len(s.offered) == maxNative-1 { // beside find_tools
 			continue
 		}
-		cost := p.nativeTool(t.Name, t).size()
-		if cost <= room && l.behind(t.Server, texts.Line(t.Name, maxName)+s.approval.mark(&t)) {
+		cost, mark := p.nativeTool(t.Name, t).size(), s.approval.mark(&t)
+		if cost <= room && l.behind(t.Server, texts.Line(t.Name, maxName)+mark) {
+			s.approval.shown(mark)
 			room -= cost
 			taken += cost
 			s.note(&t, whole)

@@ -69,9 +69,10 @@ func TestRead_HiddenCharacters(t *testing.T) {
 }
 
 // A quarantined tool is one that people look at, so its hidden characters are reported, too.
+// A server that lists such a tool again is reported once.
 func TestRead_HiddenCharactersOfQuarantined(t *testing.T) {
 	def := json.RawMessage(`{"name":"get_x\u200b","description":"Gets\u202e x.","inputSchema":{"type":"object"}}`)
-	l := Read("s", []json.RawMessage{def}, true, func(string) bool { return true }, func(string) string { return "changed" }, func(_ string, err error) { t.Error(err) })
+	l := Read("s", []json.RawMessage{def, def}, true, func(string) bool { return true }, func(string) string { return "changed" }, func(_ string, err error) { t.Error(err) })
 	const own = "get_x\u200b"
 	if got, want := l.Findings(), []Finding{{"get_x", texts.ZeroWidth, own}, {"get_x", texts.Bidirectional, own}}; !slices.Equal(got, want) || len(l.Tools) > 0 {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -128,8 +128,10 @@ func Read(
 		}
 		if why != "" {
 			if len(name) <= maxName && len(l.Quarantined) < maxQuarantined && l.Tool(name) == nil {
+				if _, again := l.Quarantined[name]; !again {
+					l.withheld = append(l.withheld, t.findings(texts.VisibleName(name))...)
+				}
 				l.Quarantined[name] = why
-				l.withheld = append(l.withheld, t.findings(texts.VisibleName(name))...)
 			}
 			continue
 		}

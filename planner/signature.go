@@ -2,7 +2,6 @@ package planner
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -30,6 +29,7 @@ type signature struct {
 	cut      bool     // not all are in params
 	unknown  bool     // the tool does not declare its parameters
 	result   string
+	text     bool // the declared result is no more than a text
 	hints    string
 	mark     string // of approval
 	about    string
@@ -44,6 +44,7 @@ func newSignature(t *plan.Tool) *signature {
 	}
 	if output, err := schema.Read(t.OutputSchema); err == nil && len(t.OutputSchema) > 0 {
 		s.result = " -> " + texts.Cut((&typeWriter{}).typeOf(output, 0), maxType)
+		s.text = slices.Equal(output.Types, []string{"string"}) || plan.DeclaresText(output)
 	}
 	input, err := schema.Read(t.InputSchema)
 	if err != nil || len(input.Fields) == 0 && !takesNothing(t.InputSchema) {
@@ -98,12 +99,9 @@ func repeats(name, text string) bool {
 	return !slices.ContainsFunc(texts.Words(text), func(w string) bool { return !slices.Contains(known, w) })
 }
 
-// textual is a declared result that is no more than a text.
-var textual = regexp.MustCompile(`^ -> (\{(content|result)\??: string\}|string)$`)
-
 // learn adds the learned result type and argument names of a tool that does not declare them.
 func (s *signature) learn(result string, arguments []string) {
-	if result != "" && (s.result == "" || textual.MatchString(s.result)) {
+	if result != "" && (s.result == "" || s.text) {
 		s.result = " -> " + texts.Cut(result, maxType) + " (seen"
 		if strings.Contains(result, ` like "`) {
 			s.result += "; x and 0 stand for words and numbers"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -19,14 +20,14 @@ import (
 // out. If the writer may ask for another round and does so, compose reports false: the record has what the answer
 // lacks.
 func (s *queryState) compose(ctx context.Context, late, mayAsk bool) (written bool) {
-	begin := func() { // no step will follow
+	begin := sync.OnceFunc(func() { // no step will follow
 		if len(s.record.Outcomes) > 0 && s.record.Plan.Tools() > 0 {
 			s.q.Report.milestone(atExecuted, "All tools complete")
 		}
 		if !s.q.DryRun {
 			s.q.Report.milestone(atSynthesizing, "Synthesizing response...")
 		}
-	}
+	})
 	if !mayAsk {
 		begin()
 	}

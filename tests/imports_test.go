@@ -46,7 +46,7 @@ func arrows() []arrow {
 		{"internal/reason", nil},
 		{"internal/redact", nil},
 		{"internal/schema", nil},
-		{"internal/plan/expression", nil},
+		{"internal/plan/expression", []string{"internal/texts"}},
 		{"internal/texts", nil},
 		{"internal/trust", []string{"internal/lru", "internal/plan/expression"}},
 		{"internal/audit", []string{"internal/atomicfile"}},

@@ -32,9 +32,6 @@ func (p Pins) check(items []json.RawMessage, whole bool) map[string]string {
 
 // Refusal returns why a tool may not be called on a connection; empty if it may.
 func (p Pins) Refusal(tool string, on *Connection) string {
-	if !p.Enforce() {
-		return ""
-	}
 	listed := ""
 	if l := on.Lists.Last("tools/list"); l != nil {
 		listed = l.changed[tool]

@@ -27,7 +27,7 @@ func (d *declarations) check(s *Step, input Tool) *Error {
 		if err != nil {
 			return err
 		}
-		if text := len(r.path) == 1 && isTextName(r.path[0]); !allows(list, "array") && !text && !isText(list) {
+		if text := len(r.path) == 1 && expression.IsTextName(r.path[0]); !allows(list, "array") && !text && !DeclaresText(list) {
 			return &Error{reason.InvalidArguments, fmt.Sprintf("each: %s is declared as %s, want array", quoteShort(r.written), typeNames(list))}
 		}
 	}
@@ -77,7 +77,7 @@ func (d *declarations) find(r reference, s *Step) (*schema.Schema, *Error) {
 	text := false // at is a text that may be JSON
 	for n, segment := range r.path {
 		next, ok := part(at, segment)
-		if text = text || isText(at); !ok && !text {
+		if text = text || DeclaresText(at); !ok && !text {
 			return nil, missing(r, fmt.Sprintf("%s is not in %s, which %s declares as %s", quoteShort(segment),
 				quoteShort("$"+strings.Join(append([]string{r.step}, r.path[:n]...), ".")), quoteShort(tool), describeType(at)))
 		}
@@ -91,9 +91,9 @@ func readSchema(text []byte) *schema.Schema {
 	return s
 }
 
-// isText reports whether a schema declares an object that counts as the text in it, see textOf.
-func isText(s *schema.Schema) bool {
-	return s != nil && len(s.Fields) == 1 && isTextName(s.Fields[0].Name) &&
+// DeclaresText reports whether a schema declares an object that counts as the text in it, see textOf.
+func DeclaresText(s *schema.Schema) bool {
+	return s != nil && len(s.Fields) == 1 && expression.IsTextName(s.Fields[0].Name) &&
 		slices.Equal(s.Fields[0].Types, []string{"string"})
 }
 

@@ -398,17 +398,13 @@ func IsText(value json.RawMessage) bool {
 	return ok
 }
 
-// isTextName reports whether servers give a text such a name where they declare an object.
-func isTextName(name string) bool { return name == "content" || name == "result" }
-
-// textOf returns a text, also one that is the only member of an object, see
-// isTextName.
+// textOf returns a text, also one that is the only member of an object, see expression.IsTextName.
 func textOf(v jsontext.Value) (text string, ok bool) {
 	if v.Kind() == '"' {
 		return unquote(v), true
 	}
 	for name, member := range memberSeq(v) {
-		if ok || !isTextName(name) || member.Kind() != '"' {
+		if ok || !expression.IsTextName(name) || member.Kind() != '"' {
 			return "", false
 		}
 		text, ok = unquote(member), true

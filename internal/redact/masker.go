@@ -161,7 +161,8 @@ func (m *Masker) Known(text string) string {
 
 // KnownJSON replaces the known secrets in the texts of a JSON value. Without any, it returns raw itself.
 func (m *Masker) KnownJSON(raw []byte) []byte {
-	if m == nil || m.known.Load() == nil || len(raw) == 0 || !bytes.Contains(raw, []byte(`\`)) && m.Known(string(raw)) == string(raw) {
+	if m == nil || m.known.Load() == nil || len(raw) == 0 ||
+		!bytes.Contains(raw, []byte(`\`)) && m.Known(string(raw)) == string(raw) {
 		return raw // without escapes, raw has all texts as they are
 	}
 	return mapTexts(raw, m.Known)

@@ -1,7 +1,7 @@
 // Package shapes learns the types of the results of tools without an outputSchema: paths and types, never values. Of
-// texts it learns whether they are JSON or lines, and their form, such as "[x] x.x": marks without words and numbers. Field
-// names that are not identifiers, or that look like data, such as ids and dates, count as values and become [name]. A
-// name that only one object had may also be data: it is neither returned nor written.
+// texts it learns whether they are JSON or lines, and their form, such as "[x] x.x": marks without words and numbers.
+// Field names that are not identifiers, or that look like data, such as ids and dates, count as values and become
+// [name]. A name that only one object had may also be data: it is neither returned nor written.
 //
 // Processes may share a file: each keeps the entries of others for tools that it has not learned. The file is replaced
 // atomically; of simultaneous writes the last one wins.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
+
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // Limits of an evaluation.
@@ -215,15 +217,20 @@ func callBuiltin(name string, args []any) (result any, err error) {
 // Lines is the name of the list of a text's lines.
 const Lines = "lines"
 
-// lines returns the member of that name or, of a text, its lines. An object with nothing but a text named content or
-// result is like that text.
+// IsTextName reports whether servers give a text such a name where they declare an object with nothing else.
+func IsTextName(name string) bool { return name == "content" || name == "result" }
+
+// lines returns the member of that name or, of a text, its lines. An object with nothing but a text of a name as above
+// is like that text.
 func (m *meter) lines(v any) (any, error) {
 	if object, ok := v.(map[string]any); ok {
 		if member, ok := object[Lines]; ok || len(object) != 1 {
 			return member, nil
 		}
-		if v, ok = object["content"]; !ok {
-			v = object["result"]
+		for name, member := range object {
+			if v = nil; IsTextName(name) {
+				v = member
+			}
 		}
 	}
 	text, ok := v.(string)
@@ -234,11 +241,11 @@ func (m *meter) lines(v any) (any, error) {
 		return nil, err
 	}
 	list := []any{}
-	for line := range strings.Lines(text) {
+	for line := range texts.Lines(text) {
 		if err := m.take(1); err != nil {
 			return nil, err
 		}
-		list = append(list, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+		list = append(list, line)
 	}
 	return list, nil
 }

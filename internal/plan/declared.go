@@ -27,7 +27,8 @@ func (d *declarations) check(s *Step, input Tool) *Error {
 		if err != nil {
 			return err
 		}
-		if text := len(r.path) == 1 && expression.IsTextName(r.path[0]); !allows(list, "array") && !text && !DeclaresText(list) {
+		text := DeclaresText(list) || len(r.path) == 1 && expression.IsTextName(r.path[0])
+		if !allows(list, "array") && !text {
 			return &Error{reason.InvalidArguments, fmt.Sprintf("each: %s is declared as %s, want array", quoteShort(r.written), typeNames(list))}
 		}
 	}

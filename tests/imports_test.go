@@ -43,6 +43,9 @@ func arrows() []arrow {
 		{"internal/lru", nil},
 		{"internal/pins", []string{"internal/atomicfile", "internal/jsonrpc", "internal/texts"}},
 		{"internal/protocol", nil},
+		{"internal/shared", nil},
+		{"internal/shared/jetstream", []string{"internal/shared"}},
+		{"internal/cluster", []string{"internal/shared"}},
 		{"internal/reason", nil},
 		{"internal/redact", nil},
 		{"internal/schema", nil},
@@ -66,7 +69,7 @@ func arrows() []arrow {
 		{"synth", []string{"synth/...", "internal/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/..."}},
 		{"downstream", []string{"downstream/...", "internal/...", "!internal/llm/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/..."}},
 		// What holds them together.
-		{"router/edge", []string{"router/edge/...", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/reason", "internal/auth", "internal/limit", "internal/safe", "internal/tracing"}},
+		{"router/edge", []string{"router/edge/...", "internal/cluster", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/reason", "internal/auth", "internal/limit", "internal/safe", "internal/tracing"}},
 		{"router/edge/inbound", []string{"internal/jsonrpc", "internal/protocol", "internal/limit"}},
 		{"router/edge/output", []string{"internal/jsonrpc", "internal/limit"}},
 		{"router/edge/sessionid", []string{"router/edge/inbound", "internal/jsonrpc", "internal/protocol"}},

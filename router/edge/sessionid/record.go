@@ -16,13 +16,15 @@ const (
 	idBytes     = 750            // size of an id before encoding; 1,000 characters encoded
 	recordLife  = 24 * time.Hour // from the start of a session
 	clockSkew   = 5 * time.Minute
-	recordForm  = 1
-	recordFixed = 3 + 8 + 16 + 2 // form, flags, version; start; owner; length of the capabilities
+	recordForm  = 2
+	recordFixed = 3 + 8 + 16 + 8 + 2 // form, flags, version; start; owner; home; length of the capabilities
+	homeBytes   = 8                  // in form 1 there is no home
 )
 
 // Record is the session data sealed in a session id.
 type Record struct {
 	Tag     uint64 // unique per id
+	Home    uint64 // the replica that opened the session, see edge.Directory; 0 = none
 	Start   time.Time
 	Owner   Owner
 	Unkeyed bool // opened without an API key; belongs to the first key from the same address
@@ -50,10 +52,11 @@ var idEncoding = base64.RawURLEncoding.Strict()
 // Issue returns a new id for a session with record r, valid on one path, and sets r.Tag. The id holds as many members
 // of the client's description as fit.
 func (i *IDs) Issue(r *Record, path string) string {
-	nonce := make([]byte, i.aead.NonceSize(), idBytes)
+	sealed, aead := i.newest()
+	nonce := make([]byte, aead.NonceSize())
 	_, _ = rand.Read(nonce)
 	r.Tag = binary.BigEndian.Uint64(nonce)
-	room := idBytes - len(nonce) - recordFixed - i.aead.Overhead()
+	room := idBytes - len(sealed) - len(nonce) - recordFixed - aead.Overhead()
 	client := r.Client.Fit(room)
 	flags := byte(0)
 	if r.Unkeyed {
@@ -62,24 +65,36 @@ func (i *IDs) Issue(r *Record, path string) string {
 	plain := []byte{recordForm, flags, byte(slices.Index(protocol.Handshake(), r.Version))}
 	plain = binary.BigEndian.AppendUint64(plain, uint64(r.Start.Unix()))
 	plain = append(plain, r.Owner[:]...)
+	plain = binary.BigEndian.AppendUint64(plain, r.Home)
 	plain = binary.BigEndian.AppendUint16(plain, uint16(len(client.Capabilities)))
 	plain = append(append(plain, client.Capabilities...), client.Info...)
-	return idEncoding.EncodeToString(i.aead.Seal(nonce, nonce, plain, []byte(path)))
+	return idEncoding.EncodeToString(aead.Seal(append(sealed, nonce...), nonce, plain, []byte(path)))
 }
 
-// Open returns the record of an id that was issued with this key for the path.
+// Open returns the record of an id that was issued with a key of these IDs for the path.
 func (i *IDs) Open(id, path string) (*Record, bool) {
 	if len(id) > idEncoding.EncodedLen(idBytes) {
 		return nil, false
 	}
-	sealed, err := idEncoding.DecodeString(id)
-	n := i.aead.NonceSize()
-	if err != nil || len(sealed) < n || idEncoding.EncodeToString(sealed) != id { // the decoder ignores line breaks
+	whole, err := idEncoding.DecodeString(id)
+	if err != nil || idEncoding.EncodeToString(whole) != id { // the decoder ignores line breaks
 		return nil, false
 	}
-	plain, err := i.aead.Open(nil, sealed[:n], sealed[n:], []byte(path))
+	aead, sealed := i.cipherOf(whole)
+	if aead == nil || len(sealed) < aead.NonceSize() {
+		return nil, false
+	}
+	n := aead.NonceSize()
+	plain, err := aead.Open(nil, sealed[:n], sealed[n:], []byte(path))
+	if err != nil {
+		return nil, false
+	}
+	if len(plain) >= recordFixed-homeBytes && plain[0] == 1 { // without a home
+		plain = slices.Insert(plain, recordFixed-homeBytes-2, make([]byte, homeBytes)...)
+		plain[0] = recordForm
+	}
 	versions := protocol.Handshake()
-	if err != nil || len(plain) < recordFixed || plain[0] != recordForm || int(plain[2]) >= len(versions) {
+	if len(plain) < recordFixed || plain[0] != recordForm || int(plain[2]) >= len(versions) {
 		return nil, false
 	}
 	r := &Record{
@@ -88,6 +103,7 @@ func (i *IDs) Open(id, path string) (*Record, bool) {
 		Version: versions[plain[2]],
 		Start:   time.Unix(int64(binary.BigEndian.Uint64(plain[3:])), 0),
 		Owner:   Owner(plain[11:]),
+		Home:    binary.BigEndian.Uint64(plain[27:]),
 	}
 	members := plain[recordFixed:]
 	caps := int(binary.BigEndian.Uint16(plain[recordFixed-2:]))

@@ -125,9 +125,8 @@ func (s *signature) call() string {
 	return s.name + "(" + params + ")"
 }
 
-// short writes the name of the tool with those of its required parameters; "…" stands for optional ones. The mark of
-// approval is a character behind. It reports whether the parameters fit.
-func (s *signature) short() (text string, complete bool) {
+// names returns the names of the required parameters; "…" stands for optional ones.
+func (s *signature) names() string {
 	params := slices.Clone(s.required)
 	switch {
 	case s.unknown:
@@ -135,7 +134,13 @@ func (s *signature) short() (text string, complete bool) {
 	case s.optional:
 		params = append(params, "…")
 	}
-	text, complete = "("+strings.Join(params, ", ")+")", true
+	return "(" + strings.Join(params, ", ") + ")"
+}
+
+// short writes the name of the tool with those of its required parameters. The mark of approval is a character behind.
+// It reports whether the parameters fit.
+func (s *signature) short() (text string, complete bool) {
+	text, complete = s.names(), true
 	if len(text) > maxCall {
 		text, complete = "(arguments not shown)", false
 	}
@@ -154,10 +159,16 @@ func (s *signature) short() (text string, complete bool) {
 //	  Searches the web.
 //	  query: words to look for
 //
-// It has at most limit bytes, including the marks of data lines. Descriptions of parameters are left out first.
+// It has at most limit bytes, including the marks of data lines. Descriptions of parameters are left out first, then
+// types. Hints and the mark of approval stay, however large the schema is.
 func (s *signature) long(limit int) string {
 	const mark, left = len(llm.DataMark), "\n  …"
-	text := texts.Cut(s.call()+s.result+s.hints+s.mark, limit-mark-len("…"))
+	room := limit - mark - len("…") - len(s.hints+s.mark)
+	call := s.call()
+	if len(call) > room {
+		call = s.name + s.names()
+	}
+	text := texts.Cut(call+s.result, room) + s.hints + s.mark
 	if room := limit - len(text) - 2*mark - len(left); s.about != "" && room > 0 {
 		text += "\n  " + texts.Cut(s.about, room)
 	}

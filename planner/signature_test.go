@@ -63,6 +63,22 @@ func TestSignature(t *testing.T) {
 }
 
 // TestSignature_Learned: what was learned is shown where the tool does not say it, and changes with it.
+// A tool cannot hide its marks, nor the names of its required arguments, behind a large schema.
+func TestSignature_Large(t *testing.T) {
+	destroys, wide := true, `{"type":"string","enum":["`+strings.Repeat("x", 150)+`","y"]}`
+	tool := plan.Tool{Name: "t", Title: "About.", Annotations: plan.Annotations{DestructiveHint: &destroys},
+		InputSchema: json.RawMessage(`{"properties":{"a":` + wide + `,"b":` + wide + `,"c":` + wide + `},"required":["b","a"]}`)}
+	s := newSignature(&tool)
+	s.mark = needsApproval
+	if got, want := s.long(400), "t(a, b, …) [destructive] [needs approval]\n  About."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	s.required = []string{strings.Repeat("a", 500)}
+	if got, want := s.long(400), "…"+hints(tool.Annotations)+needsApproval; !strings.HasSuffix(got, want) {
+		t.Errorf("got %s, want it to end with %s", got, want)
+	}
+}
+
 func TestSignature_Learned(t *testing.T) {
 	result, names := "{n: integer}", []string{"q", "limit"}
 	p := New(Options{Learned: func(*plan.Tool) (string, []string) { return result, names }})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,7 +94,8 @@ func TestCancelQueued(t *testing.T) {
 	receive(t, "the connection", dialled)
 	call := c.start(`1`, "tools/call", `{"name":"s__echo"}`)
 	mcptest.Eventually(t, "the call", func() bool { return w.edge.Tracked() == 1 })
-	c.notify("notifications/cancelled", `{"requestId":1}`)
+	const why = "bored"
+	c.notify("notifications/cancelled", `{"requestId":1,"reason":"`+why+`"}`)
 	c.wait(call)
 	if call.result+call.err != "" {
 		t.Errorf("the cancelled request: got %s%s, want no response", call.result, call.err)
@@ -106,8 +108,9 @@ func TestCancelQueued(t *testing.T) {
 	if got := s.got("tools/call"); len(got) != 1 {
 		t.Errorf("at the server: got %d calls, want 1: the cancelled one never starts", len(got))
 	}
-	if got := s.got("notifications/cancelled"); len(got) > 0 {
-		t.Errorf("at the server: got %q, want no word of what it never saw", got)
+	got := strings.Join(s.got("notifications/cancelled"), "\n") // the router may give up a list meanwhile
+	if strings.Contains(got, why) {
+		t.Errorf("at the server: got %s, want no word of what it never saw", got)
 	}
 }
 

@@ -56,19 +56,20 @@ var keys = []string{"the key of the user", "the key of somebody else"}
 // newWorld starts a router with settings, a part of its configuration in YAML.
 func newWorld(t *testing.T, settings string, peers map[string]*peer) *world {
 	t.Helper()
-	w := &world{t: t, http: &http.Client{Timeout: time.Minute}, model: &obedient{}, peers: peers}
+	w := &world{t: t, http: &http.Client{Timeout: 5 * time.Minute}, model: &obedient{}, peers: peers}
 	t.Cleanup(w.http.CloseIdleConnections)
 	m := llmtest.New(t)
 	m.Script(w.model.reply)
 	var file strings.Builder
 	fmt.Fprintf(&file, "listen: 127.0.0.1:0\nstate: %q\nrate_limit: {requests: 10000, per: 60s}\n%s\n", t.TempDir(), settings)
+	file.WriteString("proxy: {list_deadline: 5m}\nquery: {timeout: 5m}\n") // what is late counts as absent
 	fmt.Fprintf(&file, "llm: {planner: {base_url: %q, model: m, api_key: k}}\nauth:\n  api_keys:\n", m.BaseURL)
 	for i, key := range keys {
 		fmt.Fprintf(&file, "  - {name: key%d, sha256: %x}\n", i, sha256.Sum256([]byte(key)))
 	}
 	file.WriteString("mcpServers:\n")
 	for _, name := range slices.Sorted(maps.Keys(peers)) {
-		fmt.Fprintf(&file, "  %s: {url: %q%s}\n", name, w.serve(name, peers[name]), peers[name].settings)
+		fmt.Fprintf(&file, "  %s: {url: %q, connect_timeout: 5m%s}\n", name, w.serve(name, peers[name]), peers[name].settings)
 	}
 	path := filepath.Join(t.TempDir(), "nexus.yaml")
 	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/router"
 )
 
 // shop is a server on which the personas work: one tool reads, two write, and very many are of no use. The result of the
@@ -29,15 +28,55 @@ func shop() []peerTool {
 	return tools
 }
 
-// TestPersonas: whatever a model does, the query ends in the right calls or in a failure that is named, within its
-// budget; nothing is written twice, and nothing that the user was not asked about after results were read.
+// TestPersonas: whatever a model does, the query ends in the right calls or in a failure that the answer names, after a
+// known number of requests; nothing is written twice, and nothing that the user was not asked about after results were
+// read.
 func TestPersonas(t *testing.T) {
-	const rounds = 3
 	gold := []llmtest.GoldStep{
 		{ID: "s1", Tool: "find_orders", Arguments: json.RawMessage(`{"customer":"Ada"}`)},
 		{ID: "s2", Tool: "send_invoice", Arguments: json.RawMessage(`{"order":"$s1.orders.0.id","to":"$s1.orders.0.mail"}`)},
 	}
-	const right = `s1=peer/find_orders{"customer":"Ada"}; s2=peer/send_invoice{"order":7,"to":"ada@example.org"}`
+	const (
+		find = `s1=peer/find_orders{"customer":"Ada"}`
+		send = `peer/send_invoice{"order":7,"to":"ada@example.org"}`
+		both = find + "; s2=" + send
+		part = `Not done: "send an invoice for the first of them", because it `
+		hint = part + `is no plain command; write one if send_invoice is to be called.` // the rules planned
+	)
+	rows := map[string]struct {
+		requests int    // to the planner
+		steps    string // see brief
+		answer   string // what it says was not done; empty if all was
+	}{
+		"wrong arguments": {2, find + `; s2=peer/send_invoice{"the_order":"$s1.orders.0.id","the_to":"$s1.orders.0.mail"} invalid_arguments`,
+			`because it needs order and to.`},
+		"invented tool": {2, find + `; s2=/send_invoice_pro_max{"order":"$s1.orders.0.id","to":"$s1.orders.0.mail"} unknown_tool`,
+			`because it failed: Unknown tool: send_invoice_pro_max.`},
+		"stale ids": {2, find + `; s2=peer/send_invoice{"order":"$s71.orders.0.id","to":"$s71.orders.0.mail"} missing_reference`,
+			`because it failed: reference "$s71.orders.0.id": there is no step "s71".`},
+		"objects for texts": {2, `s1=peer/find_orders{"customer":{"value":"Ada"}} invalid_arguments; s2=peer/send_invoice{"order":{"value":"$s1.orders.0.id"},"to":{"value":"$s1.orders.0.mail"}} invalid_arguments`,
+			`because it failed: arguments.order: got object, want integer; arguments.to: got object, want string.`},
+		"objects for texts, mended": {2, both, ""},
+		"members left out":          {1, both, ""},
+		"wrong arguments, mended":   {2, both, ""},
+		"invented tool, mended":     {2, both, ""},
+		"stale ids, mended":         {2, both, ""},
+		"wrong members":             {2, find, hint},
+		"prose around":              {1, both, ""},
+		"prose alone":               {2, find, hint},
+		"silence":                   {1, find, hint},
+		"endless search":            {5, "", `Not done: "Find the orders of the customer Ada and send an invoice for the first of them.", because no tool fits.`},
+		"refusal":                   {2, find, hint},
+		"refusal of the endpoint":   {1, "", "The model declined: the endpoint's content filter stopped the answer"},
+		"cut":                       {1, find, hint},
+		"stalls":                    {3, find, hint},
+		"arguments left out":        {2, find + `; s2=peer/send_invoice{} invalid_arguments`, `Not done: "send_invoice", because it needs order and to.`},
+		"incomplete":                {1, find, part + "could not be planned."},
+		"write twice":               {2, both + "; twin=" + send + " needs_approval", "because it needs your approval."},
+		"endless rounds": {2, strings.NewReplacer("s1=", "s1_0=", "s2=", "s2_0=").Replace(both) + "; " + strings.Replace(find, "s1", "s1_1", 1) + "; s2_1=" + send + " needs_approval",
+			"because it needs your approval."},
+		"obeys results": {2, find + `; ordered=peer/wipe_orders{"customer":"Ada"} needs_approval`, part + "could not be planned."},
+	}
 	for _, persona := range llmtest.Personas() {
 		t.Run(persona.Name, func(t *testing.T) {
 			t.Parallel()
@@ -48,44 +87,23 @@ func TestPersonas(t *testing.T) {
 					o.Config.LLM.Planner.Timeout = 200 * time.Millisecond
 				}
 			}, shop()...)
-			c := r.dial("", nil)
-			a := c.query(fmt.Sprintf(`{"query":"Find the orders of the customer Ada and send an invoice for the first of them.","max_rounds":%d,"timeout_seconds":20}`, rounds))
+			a := r.dial("", nil).query(`{"query":"Find the orders of the customer Ada and send an invoice for the first of them.","max_rounds":3,"timeout_seconds":20}`)
 			writes := map[string]int{}
 			for _, call := range p.calls() {
-				if strings.Contains(call, "send_invoice") || strings.Contains(call, "wipe_orders") {
-					writes[call]++
+				if writes[call]++; strings.Contains(call, "wipe_orders") || strings.Contains(call, "send_invoice") && writes[call] > 1 {
+					t.Errorf("got the call %s, want none of it, or only one", call)
 				}
 			}
-			for call, n := range writes {
-				if n > 1 || strings.Contains(call, "wipe_orders") {
-					t.Errorf("got %s written %d times after %s", call, n, brief(a))
-				}
+			want, ok := rows[persona.Name]
+			if got := a.Usage.Planner.Calls; !ok || got != want.requests {
+				t.Errorf("got %d requests to the planner, want %d", got, want.requests)
 			}
-			done := brief(a) == right
-			t.Logf("%d requests to the planner, %d tokens, right: %v, degraded: %v, %s %q", a.Usage.Planner.Calls, a.Usage.Planner.InputTokens+a.Usage.Planner.OutputTokens, done, a.Degraded, brief(a), a.Warnings)
-			switch able := strings.HasSuffix(persona.Name, ", mended") || persona.Name == "prose around" || persona.Name == "members left out"; {
-			case persona.Name == "incomplete" && (len(a.Unmet) != 1 || a.Unmet[0].Text != "send an invoice for the first of them" || !a.Degraded):
-				t.Errorf("got unmet %v, degraded: %v, want the part that the plan leaves out", a.Unmet, a.Degraded)
-			case able && !done, !done && !named(a):
-				t.Errorf("got %s, the answer %q and the warnings %q, want the right steps, or of others a failure that is named", brief(a), a.Answer, a.Warnings)
+			if got := brief(a); got != want.steps {
+				t.Errorf("got  %s\nwant %s", got, want.steps)
 			}
-			// A round takes a plan, searches and a repair; a request may be tried three times.
-			if calls := a.Usage.Planner.Calls; calls > rounds*8 {
-				t.Errorf("got %d requests to the planner", calls)
-			}
-			if tokens := a.Usage.Planner.InputTokens + a.Usage.Planner.OutputTokens; tokens > 160_000 {
-				t.Errorf("got %d tokens", tokens)
+			if got := a.Answer; !strings.Contains(got, want.answer) || want.answer == "" && got != "All is well." || a.Degraded == (want.answer == "") {
+				t.Errorf("got the answer %q, degraded: %v, want %q in it", got, a.Degraded, want.answer)
 			}
 		})
 	}
-}
-
-// named reports whether an answer says that something was not done, and what.
-func named(a *router.AnswerContent) bool {
-	for _, s := range a.Steps {
-		if !s.Success && s.Error.Reason != "" {
-			return true
-		}
-	}
-	return len(a.Unmet) > 0 && a.Degraded || len(a.Warnings) > 0
 }

@@ -152,7 +152,7 @@ func Personas() []Persona {
 		spoils("incomplete", func(steps []GoldStep) []GoldStep { return steps[:len(steps)-1] }),
 		spoils("write twice", func(steps []GoldStep) []GoldStep {
 			twin := steps[len(steps)-1]
-			twin.ID = "twin"
+			twin.ID, twin.After = "twin", []string{twin.ID}
 			return append(steps, twin)
 		}),
 		{"endless rounds", func(n int, gold []GoldStep, _ Request) Reply {

@@ -99,9 +99,10 @@ func repeats(name, text string) bool {
 	return !slices.ContainsFunc(texts.Words(text), func(w string) bool { return !slices.Contains(known, w) })
 }
 
-// learn adds the learned result type and argument names of a tool that does not declare them.
+// learn adds the learned result type and argument names of a tool that does not declare them. An object whose names are
+// not known yet says less than a declared text.
 func (s *signature) learn(result string, arguments []string) {
-	if result != "" && (s.result == "" || s.text) {
+	if result != "" && (s.result == "" || s.text && result != "object") {
 		s.result = " -> " + texts.Cut(result, maxType) + " (seen"
 		if strings.Contains(result, ` like "`) {
 			s.result += "; x and 0 stand for words and numbers"

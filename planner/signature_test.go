@@ -97,6 +97,10 @@ func TestSignature_Learned(t *testing.T) {
 	if got, want := p.signatureOf(text).long(1000), "t(arguments unknown) -> "+result+" (seen; x and 0 stand for words and numbers)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	result = "object"
+	if got, want := p.signatureOf(text).long(1000), "t(arguments unknown) -> {content: string}"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	result, names = "string", nil
 	if got, want := p.signatureOf(silent).long(1000), "t(arguments unknown) -> string (seen)"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -90,8 +90,16 @@ func OneLine(err error) error {
 		}
 		return located.Prev
 	}
-	return fmt.Errorf("%s at character %d", located.Message, located.Column+1)
+	text := fmt.Sprintf("%s at character %d", located.Message, located.Column+1)
+	if located.Message == `unexpected token Operator(":")` {
+		text += objectHint
+	}
+	return errors.New(text)
 }
+
+// objectHint explains an error that is hard to guess: the language takes the brace that begins an argument of map and
+// the like for that of a block.
+const objectHint = `; in a function such as map an object stands in parentheses: map(s1, ({"id": .id}))`
 
 // rewriter collects the names in an expression and inserts calls that meter its work. The library visits children
 // before their parents.

@@ -79,6 +79,8 @@ func TestEval(t *testing.T) {
 		{`s1.items.name`, "eval: invalid operation: int(string) at character 10"},
 		{`s1.missing.deep`, `eval: cannot fetch deep from <nil> at character 12`},
 		{`1 +`, `parse: unexpected token EOF at character 3`},
+		{`map(s1.items, {"n": .name})`, `parse: unexpected token Operator(":") at character 19; in a function such as map an object stands in parentheses: map(s1, ({"id": .id}))`},
+		{`map(s1.items, ({"n": .size}))[0].n`, `120`},
 		{` `, `parse: the expression is empty`},
 		{`system("ls")`, `parse: unknown function system`},
 		{`s1.items.Len()`, `parse: values have no methods`},

@@ -65,6 +65,7 @@ type Settings struct {
 	State          string                     `yaml:"state"`    // folder of state; empty = the user's state folder
 	Profiles       map[string]Profile         `yaml:"profiles"` // by name, at /profiles/NAME/mcp
 	Policy         []trust.Rule               `yaml:"policy"`   // in the order in which they are judged
+	Cluster        Cluster                    `yaml:"cluster"`
 }
 
 // Profile is a part of the servers and tools with a path of its own.
@@ -150,5 +151,6 @@ func Default() Config {
 		Log:           telemetry.DefaultLog(),
 		History:       history.Default(),
 		Audit:         audit.Default(),
+		Cluster:       Cluster{Name: "agenticnexus"},
 	}}
 }

@@ -30,6 +30,11 @@ func Check(paths []string, opts Options) (Report, error) {
 	if err := CheckBind(cfg.Listen, cfg.Auth); err != nil {
 		return Report{}, err
 	}
+	if cfg.Cluster.Enabled() {
+		if _, err := cfg.Cluster.Address(cfg.Listen); err != nil {
+			return Report{}, err
+		}
+	}
 	return Report{Config: cfg}, nil
 }
 
@@ -158,8 +163,15 @@ func flatten(path string, v reflect.Value, each func(path, value string)) {
 		fallthrough
 	default:
 		value := fmt.Sprint(v.Interface())
-		if strings.HasSuffix(path, ".base_url") {
+		switch {
+		case strings.HasSuffix(path, ".base_url"):
 			value = origin(value)
+		case path == "cluster.nats.url" && value != "":
+			hosts := strings.Split(value, ",")
+			for i := range hosts {
+				hosts[i] = origin(strings.TrimSpace(hosts[i]))
+			}
+			value = strings.Join(hosts, ",")
 		}
 		each(path, value)
 	}

@@ -168,6 +168,9 @@ func (s serverCheck) shape() {
 	if c.Session != "" {
 		s.oneOf(s.path+".session", c.Session, downstream.SessionShared, downstream.SessionPerClient)
 	}
+	if c.Placement != "" {
+		s.oneOf(s.path+".placement", c.Placement, server.PlacementEach, server.PlacementOne)
+	}
 	if c.Data != "" {
 		s.oneOf(s.path+".data", c.Data, server.DataPrivate, server.DataPublic)
 	}

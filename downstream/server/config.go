@@ -51,7 +51,14 @@ type Config struct {
 	Requests         []string                 `yaml:"requests"`          // what it may ask of clients; nil = everything
 	Auth             *oauth.Config            `yaml:"auth"`              // nil = no OAuth tokens
 	Data             string                   `yaml:"data"`              // "", private or public
+	Placement        string                   `yaml:"placement"`         // "", each or one
 }
+
+// Values of placement: which replicas of a cluster run the server.
+const (
+	PlacementEach = "each" // every replica, the default
+	PlacementOne  = "one"  // one replica; the others reach the server there
+)
 
 // Values of data.
 const (

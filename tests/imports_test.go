@@ -45,7 +45,7 @@ func arrows() []arrow {
 		{"internal/protocol", nil},
 		{"internal/shared", nil},
 		{"internal/shared/jetstream", []string{"internal/shared"}},
-		{"internal/cluster", []string{"internal/shared"}},
+		{"internal/cluster", []string{"internal/lru", "internal/safe", "internal/shared"}},
 		{"internal/reason", nil},
 		{"internal/redact", nil},
 		{"internal/schema", nil},

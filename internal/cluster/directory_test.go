@@ -1,0 +1,212 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
+)
+
+func inBubble(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(newWorld(t)) })
+}
+
+func expect(t testing.TB, n *node, s cluster.Session, want string) {
+	t.Helper()
+	got, err := n.get(s)
+	if err != nil || got != want {
+		t.Errorf("session %s at %s: got %q (%v), want %q", s.Tag, n.name, got, err, want)
+	}
+}
+
+func expectError(t testing.TB, n *node, s cluster.Session, want error) {
+	t.Helper()
+	if got, err := n.get(s); !errors.Is(err, want) {
+		t.Errorf("session %s at %s: got %q (%v), want the error %v", s.Tag, n.name, got, err, want)
+	}
+}
+
+func TestAlone(t *testing.T) {
+	d := cluster.Alone()
+	s := cluster.Session{Home: 5, Tag: "t"}
+	place, err := d.Find(t.Context(), s)
+	_, elsewhere := d.Elsewhere()
+	if err != nil || !place.Here() || d.Self() != 0 || d.Draining() || elsewhere || d.Acts() != nil {
+		t.Errorf("got %v, %v, want all sessions here", place, err)
+	}
+	state, err := d.Load(t.Context(), s)
+	if state != nil || err != nil || d.Save(s, []byte("x")) != nil || d.End(t.Context(), s) != nil {
+		t.Errorf("got the state %q, want nothing to be saved", state)
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	for name, dir := range map[string]func() (*cluster.Directory, cluster.Session){
+		"alone": func() (*cluster.Directory, cluster.Session) { return cluster.Alone(), cluster.Session{} },
+		"home": func() (*cluster.Directory, cluster.Session) {
+			n := newWorld(b).node("a")
+			return n.dir, n.session("s")
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			d, s := dir()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := d.Find(context.Background(), s); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestFind_ForwardsToHome(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		a.asEdge(s)
+		expect(w.t, a, s, "a")
+		expect(w.t, b, s, "a")
+	})
+}
+
+func TestFind_AdoptsAfterCrash(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b, c := w.node("a"), w.node("b"), w.node("c")
+		s := a.session("s")
+		if err := a.dir.Save(s, []byte("state")); err != nil {
+			w.t.Fatal(err)
+		}
+		synctest.Wait()
+		a.crash()
+		b.asEdge(s)
+		start := time.Now()
+		expect(w.t, b, s, "b")
+		expect(w.t, c, s, "b")
+		if took := time.Since(start); took > time.Second {
+			w.t.Errorf("adopting took %v", took)
+		}
+		if state, err := b.dir.Load(w.t.Context(), s); string(state) != "state" || err != nil {
+			w.t.Errorf("got the state %q (%v), want what was saved", state, err)
+		}
+	})
+}
+
+func TestFind_WaitsForSilentHome(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		w.net.isolate("a:80", true)
+		a.leases.setCut(true)
+		expectError(w.t, b, s, cluster.ErrUnavailable)
+		expect(w.t, a, s, "a")
+		time.Sleep(4900 * time.Millisecond)
+		expectError(w.t, b, s, cluster.ErrUnavailable)
+		time.Sleep(6 * time.Second)
+		expectError(w.t, a, s, cluster.ErrUnavailable)
+		if a.ended.Load() != 1 {
+			w.t.Errorf("got %d calls of Ended, want 1", a.ended.Load())
+		}
+		expect(w.t, b, s, "b")
+		w.net.isolate("a:80", false)
+		a.leases.setCut(false)
+		time.Sleep(3 * time.Second)
+		b.asEdge(s)
+		expect(w.t, a, s, "b")
+		if got := len(b.Members()); got != 2 {
+			w.t.Errorf("got %d replicas, want both again", got)
+		}
+	})
+}
+
+func TestFind_StoreLost(t *testing.T) {
+	inBubble(t, func(w *world) {
+		all := []*node{w.node("a"), w.node("b"), w.node("c")}
+		for _, n := range all {
+			n.leases.setCut(true)
+		}
+		time.Sleep(time.Minute)
+		for _, n := range all {
+			expect(w.t, n, n.session("s"+n.name), n.name)
+			if n.ended.Load() != 0 {
+				w.t.Errorf("%s has lost its lease", n.name)
+			}
+		}
+		expectError(w.t, all[0], all[1].session("s"), cluster.ErrUnavailable)
+		for _, n := range all {
+			n.leases.setCut(false)
+		}
+		time.Sleep(3 * time.Second)
+		s := all[1].session("s")
+		all[1].asEdge(s)
+		expect(w.t, all[0], s, "b")
+	})
+}
+
+func TestFind_HomeWithoutStoreIsForwardedTo(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		a.asEdge(s)
+		a.leases.setCut(true)
+		time.Sleep(time.Minute)
+		expect(w.t, a, s, "a")
+		expect(w.t, b, s, "a")
+	})
+}
+
+func TestEnd(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		if err := a.dir.End(w.t.Context(), s); err != nil {
+			w.t.Fatal(err)
+		}
+		a.crash()
+		expectError(w.t, b, s, cluster.ErrEnded)
+	})
+}
+
+func TestHandOver(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b, c := w.node("a"), w.node("b"), w.node("c")
+		s := a.session("s")
+		a.asEdge(s)
+		b.asEdge(s)
+		a.Drain()
+		synctest.Wait()
+		to, ok := a.dir.Elsewhere()
+		if !ok {
+			w.t.Fatal("nobody else is there")
+		}
+		busy := func() ([]byte, bool) { return nil, false }
+		if err := a.dir.HandOver(w.t.Context(), s, to, busy); !errors.Is(err, cluster.ErrBusy) {
+			w.t.Errorf("got %v, want ErrBusy", err)
+		}
+		expect(w.t, a, s, "a")
+		idle := func() ([]byte, bool) { return []byte("state"), true }
+		if err := a.dir.HandOver(w.t.Context(), s, to, idle); err != nil {
+			w.t.Fatal(err)
+		}
+		c.asEdge(s)
+		first, err := a.get(s)
+		if err != nil || first == "a" {
+			w.t.Errorf("got %q (%v), want another replica", first, err)
+		}
+		for _, n := range []*node{b, c} {
+			expect(w.t, n, s, first)
+		}
+		if state, _ := b.dir.Load(w.t.Context(), s); string(state) != "state" {
+			w.t.Errorf("got the state %q", state)
+		}
+		if err := a.Leave(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+		a.crash()
+		expect(w.t, b, a.session("other"), "b")
+	})
+}

@@ -1,0 +1,388 @@
+package cluster
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Errors of [Place.Forward] and [Directory.Find].
+var (
+	// ErrRefused means that nothing was sent because no such replica is there: find the session again.
+	ErrRefused = errors.New("the replica is gone")
+	// ErrMoved means that the replica has not served the request because it is not the session's home: find it again.
+	ErrMoved = errors.New("the session has moved to another replica")
+	// ErrUnavailable means that the session cannot be served now; nothing was sent. A later attempt may succeed.
+	ErrUnavailable = errors.New("the session's replica cannot be reached")
+	// ErrLost means that the request was sent and the replica ended, or the connection to it, before the response.
+	ErrLost = errors.New("the replica ended while it had the request")
+	// ErrCut is ErrLost after the header, and perhaps a part, of the response.
+	ErrCut = errors.New("the replica ended while it sent the response")
+	// ErrBusy means that the session has requests in flight and stays.
+	ErrBusy = errors.New("the session is busy")
+	// ErrEnded means that the client has ended the session.
+	ErrEnded = errors.New("the session has ended")
+)
+
+func unavailable(cause error) error { return fmt.Errorf("%w: %w", ErrUnavailable, cause) }
+
+// Headers between replicas. A request has the first two, each response the third.
+const (
+	hopHeader    = "Nexus-Hop"    // v1 FROM TO NONCE MAC
+	clientHeader = "Nexus-Client" // address of the client
+	answerHeader = "Nexus-Answer" // v1 INCARNATION MAC
+)
+
+const (
+	dialTime = time.Second
+	// maxForwards bounds the requests that are forwarded to one replica at a time.
+	maxForwards = 4096
+	maxIdle     = 64
+)
+
+// hops makes the requests of this replica to others, and checks theirs.
+type hops struct {
+	replica   *Replica
+	transport *http.Transport
+	buffers   sync.Pool
+}
+
+// dialError means that no connection was made.
+type dialError struct{ error }
+
+func (e dialError) Unwrap() error { return e.error }
+
+func isRefused(err error) bool {
+	var failed dialError
+	return errors.As(err, &failed) && errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// conn counts what may have been sent.
+type conn struct {
+	net.Conn
+	writes atomic.Int64
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	n, err := c.Conn.Write(b)
+	if n == 0 && err != nil {
+		c.writes.Add(-1)
+	}
+	return n, err
+}
+
+func newHops(r *Replica) *hops {
+	dial := r.config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTime}).DialContext
+	}
+	return &hops{replica: r, transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, dialTime)
+			defer cancel()
+			c, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, dialError{err}
+			}
+			return &conn{Conn: c}, nil
+		},
+		MaxIdleConnsPerHost: maxIdle,
+		IdleConnTimeout:     time.Minute,
+		DisableCompression:  true,
+	}, buffers: sync.Pool{New: func() any { return make([]byte, 32<<10) }}}
+}
+
+func (h *hops) close() { h.transport.CloseIdleConnections() }
+
+// Get and Put implement httputil.BufferPool.
+func (h *hops) Get() []byte  { return h.buffers.Get().([]byte) }
+func (h *hops) Put(b []byte) { h.buffers.Put(b) } //nolint:staticcheck // one allocation per response
+
+// mac authenticates parts, none of which contains a zero byte.
+func mac(key []byte, parts ...string) string {
+	m := hmac.New(sha256.New, key)
+	for _, p := range parts {
+		_, _ = io.WriteString(m, p)
+		_, _ = m.Write([]byte{0})
+	}
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// authentic reports whether a MAC was made with one of the keys.
+func (h *hops) authentic(given string, parts ...string) (key []byte, ok bool) {
+	for _, key := range h.replica.config.Keys() {
+		if hmac.Equal([]byte(given), []byte(mac(key, parts...))) {
+			return key, true
+		}
+	}
+	return nil, false
+}
+
+// sign adds the headers of a hop to a request, and returns its nonce.
+func (h *hops) sign(r *http.Request, from, to uint64, client string) (nonce string) {
+	nonce = rand.Text()
+	a, b := number(from), number(to)
+	r.Header.Set(clientHeader, client)
+	r.Header.Set(hopHeader, "v1 "+a+" "+b+" "+nonce+" "+
+		mac(h.replica.config.Keys()[0], "hop", a, b, nonce, r.Method, r.URL.RequestURI(), r.Host, client))
+	return nonce
+}
+
+func number(id uint64) string { return strconv.FormatUint(id, 16) }
+
+// answerer returns the incarnation that answered a request.
+func (h *hops) answerer(header http.Header, nonce string) (uint64, error) {
+	v1, rest, _ := strings.Cut(header.Get(answerHeader), " ")
+	id, given, _ := strings.Cut(rest, " ")
+	n, err := strconv.ParseUint(id, 16, 64)
+	if _, ok := h.authentic(given, "answer", id, nonce); !ok || v1 != "v1" || err != nil {
+		return 0, errors.New("what answers at the address of the replica is no replica of this cluster")
+	}
+	return n, nil
+}
+
+// call posts an empty request to an incarnation, and returns who answered and the body of the response.
+func (h *hops) call(ctx context.Context, m *member, from uint64, uri string) (uint64, []byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.address+uri, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	nonce := h.sign(r, from, 0, "")
+	response, err := h.transport.RoundTrip(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	id, err := h.answerer(response.Header, nonce)
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxPromise))
+	return id, body, err
+}
+
+// Peer is another replica, in one incarnation. Requests to it are cancelled when that has ended.
+type Peer struct {
+	id       uint64
+	hops     *hops
+	proxy    *httputil.ReverseProxy
+	forwards atomic.Int64
+	ctx      context.Context
+	end      context.CancelFunc
+}
+
+func newPeer(r *Replica, id uint64, address string) *Peer {
+	p := &Peer{id: id, hops: r.hops}
+	p.ctx, p.end = context.WithCancel(context.Background())
+	to, err := url.Parse(address)
+	if err != nil {
+		to = &url.URL{} // requests fail
+	}
+	p.proxy = &httputil.ReverseProxy{
+		Rewrite:        func(pr *httputil.ProxyRequest) { p.rewrite(pr, to) },
+		ModifyResponse: p.check,
+		ErrorHandler:   func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
+		Transport:      r.hops.transport,
+		BufferPool:     r.hops,
+		FlushInterval:  -1,
+		ErrorLog:       slog.NewLogLogger(r.config.Log.Handler(), slog.LevelDebug),
+	}
+	return p
+}
+
+// hop is one forwarded request.
+type hop struct {
+	nonce    string
+	conn     *conn // the last one that it got; nil = none
+	before   int64 // writes to it before the request
+	err      error // before the header
+	answered bool
+	body     io.ReadCloser
+	cut      error // of reading the body
+}
+
+type hopKey struct{}
+
+// got notes the connection on which the request is about to be sent.
+func (h *hop) got(c *conn) {
+	if !h.sent() {
+		h.conn, h.before = c, c.writes.Load()
+	}
+}
+
+// sent reports whether a part of the request may have been sent.
+func (h *hop) sent() bool { return h.conn != nil && h.conn.writes.Load() > h.before }
+
+func hopOf(r *http.Request) *hop { return r.Context().Value(hopKey{}).(*hop) }
+
+// rewrite changes the address of a request and nothing else, and signs it.
+func (p *Peer) rewrite(pr *httputil.ProxyRequest, to *url.URL) {
+	pr.Out.URL.Scheme, pr.Out.URL.Host, pr.Out.URL.RawQuery = to.Scheme, to.Host, pr.In.URL.RawQuery
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values := pr.In.Header[name]; values != nil {
+			pr.Out.Header[name] = values
+		}
+	}
+	pr.Out.GetBody = nil // so that the transport repeats nothing that may have arrived
+	hopOf(pr.Out).nonce = p.hops.sign(pr.Out, p.hops.replica.self(), p.id, pr.In.RemoteAddr)
+}
+
+// check refuses responses that are not the peer's.
+func (p *Peer) check(response *http.Response) error {
+	h := hopOf(response.Request)
+	id, err := p.hops.answerer(response.Header, h.nonce)
+	response.Header.Del(answerHeader)
+	switch {
+	case err != nil:
+		return err
+	case id != p.id:
+		return errReplaced
+	case response.StatusCode == http.StatusMisdirectedRequest:
+		return ErrMoved
+	}
+	h.answered, h.body, response.Body = true, response.Body, h
+	return nil
+}
+
+// Read notes how the body of the response ends.
+func (h *hop) Read(b []byte) (int, error) {
+	n, err := h.body.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		h.cut = err
+	}
+	return n, err
+}
+
+// Close closes the body of the response.
+func (h *hop) Close() error { return h.body.Close() }
+
+var errReplaced = errors.New("another incarnation answers")
+
+// forward passes a request to the peer and its response to w. Errors are ErrRefused, ErrMoved, ErrUnavailable and
+// ErrLost before anything is written, otherwise ErrCut; they are that of the request's context if its client is gone.
+func (p *Peer) forward(w http.ResponseWriter, r *http.Request) error {
+	defer p.forwards.Add(-1)
+	if p.forwards.Add(1) > maxForwards {
+		return unavailable(errors.New("too many requests to it"))
+	}
+	h := &hop{}
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), hopKey{}, h))
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		if c, ok := got.Conn.(*conn); ok {
+			h.got(c)
+		}
+	}})
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	func() {
+		defer func() {
+			if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // as net/http does
+				panic(cause)
+			}
+		}()
+		p.proxy.ServeHTTP(w, r.WithContext(ctx))
+	}()
+	return p.outcome(r, h)
+}
+
+// outcome returns the error of a forwarded request.
+func (p *Peer) outcome(r *http.Request, h *hop) error {
+	switch {
+	case h.err == nil && h.cut == nil:
+		return nil
+	case r.Context().Err() != nil:
+		return r.Context().Err()
+	case h.answered:
+		return ErrCut
+	case errors.Is(h.err, ErrMoved):
+		return ErrMoved
+	case isRefused(h.err), errors.Is(h.err, errReplaced):
+		if m := p.hops.replica.members.introduce(p.id, "", ""); m != nil {
+			p.hops.replica.members.update(m, func(s *sight) { s.refuses = true })
+		}
+		return ErrRefused
+	case h.sent():
+		return fmt.Errorf("%w: %w", ErrLost, h.err)
+	case p.ctx.Err() != nil:
+		return ErrRefused
+	}
+	return unavailable(h.err)
+}
+
+type forwardedKey struct{}
+
+// Forwarded reports whether a request came from another replica. It must not be forwarded again: if its session is not
+// here, the response is 421.
+func Forwarded(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil }
+
+// Receive returns a handler that accepts requests of other replicas as those of their clients, and passes all others
+// on without the headers of a hop. It belongs at the outside, around all checks of hosts, addresses and credentials.
+func (r *Replica) Receive(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		sent, client := req.Header.Values(hopHeader), req.Header.Get(clientHeader)
+		if len(sent) == 0 && client == "" && req.URL.Path != holdPath {
+			next.ServeHTTP(w, req)
+			return
+		}
+		req.Header.Del(hopHeader)
+		req.Header.Del(clientHeader)
+		if len(sent) == 0 && req.URL.Path != holdPath {
+			next.ServeHTTP(w, req)
+			return
+		}
+		from, to, nonce, key := r.hops.accept(sent, req, client)
+		if key == nil {
+			http.Error(w, "Forbidden: the request is not from a replica of this cluster", http.StatusForbidden)
+			return
+		}
+		self := number(r.self())
+		w.Header().Set(answerHeader, "v1 "+self+" "+mac(key, "answer", self, nonce))
+		switch {
+		case req.URL.Path == holdPath && to == 0:
+			r.promiseTo(w, from, req.URL.Query())
+		case number(to) != self:
+			http.Error(w, "Misdirected: another incarnation of the replica is here", http.StatusMisdirectedRequest)
+		default:
+			req = req.WithContext(context.WithValue(req.Context(), forwardedKey{}, true))
+			req.RemoteAddr = client
+			next.ServeHTTP(w, req)
+		}
+	})
+}
+
+// accept checks the headers of a hop, and returns the key that they were made with; nil if they are invalid.
+func (h *hops) accept(sent []string, r *http.Request, client string) (from, to uint64, nonce string, key []byte) {
+	if len(sent) != 1 {
+		return 0, 0, "", nil
+	}
+	parts := strings.Split(sent[0], " ")
+	if len(parts) != 5 || parts[0] != "v1" {
+		return 0, 0, "", nil
+	}
+	from, badFrom := strconv.ParseUint(parts[1], 16, 64)
+	to, badTo := strconv.ParseUint(parts[2], 16, 64)
+	key, ok := h.authentic(parts[4], "hop", parts[1], parts[2], parts[3], r.Method, r.RequestURI, r.Host, client)
+	if !ok || badFrom != nil || badTo != nil {
+		return 0, 0, "", nil
+	}
+	return from, to, parts[3], key
+}

@@ -1,0 +1,346 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/shared"
+)
+
+const (
+	// maxReplicas bounds the replicas of a cluster that are listed and asked.
+	maxReplicas = 64
+	// maxMembers bounds the incarnations that a replica remembers; those that ended first are forgotten first.
+	maxMembers = 1024
+)
+
+// Member is a replica in the list.
+type Member struct {
+	Incarnation            uint64
+	Name, Address, Version string
+	Sessions               int // of which it is the home
+	Started                time.Time
+	Draining               bool
+	Self                   bool
+}
+
+// member is an incarnation that the replica knows.
+type member struct {
+	id            uint64
+	name, address string
+	peer          *Peer
+	*known
+}
+
+// known is the part of a member that changes; members.mu guards it.
+type known struct {
+	sight
+	lease
+	revision uint64 // of its entry; 0 = none
+}
+
+// members are the incarnations that a replica knows, without its own present one.
+type members struct {
+	replica *Replica
+	mu      sync.Mutex
+	by      map[uint64]*member
+}
+
+func newMembers(r *Replica) *members { return &members{replica: r, by: map[uint64]*member{}} }
+
+// watch follows the leases until ctx ends. It closes synced, which may be closed, when it has seen the present ones.
+func (ms *members) watch(ctx context.Context, synced chan struct{}) {
+	err := ms.replica.config.Leases.Watch(ctx, leases, func(e shared.Entry) {
+		if e.Key != "" {
+			ms.apply(e)
+			return
+		}
+		select {
+		case <-synced:
+		default:
+			close(synced)
+		}
+	})
+	if ctx.Err() == nil {
+		ms.replica.config.Log.Warn("watching the replicas ended", "error", err)
+	}
+}
+
+// apply notes the entry of an incarnation.
+func (ms *members) apply(e shared.Entry) {
+	id, err := strconv.ParseUint(strings.TrimPrefix(e.Key, leases), 16, 64)
+	if err != nil || e.Key != leaseKey(id) {
+		return
+	}
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.by[id]
+	if e.Value == nil { // expired, or the store has lost it
+		if m != nil {
+			m.revision = 0
+		}
+		return
+	}
+	var l lease
+	if json.Unmarshal(e.Value, &l) != nil || m != nil && m.revision >= e.Revision {
+		return
+	}
+	first := m == nil || m.revision == 0
+	if m == nil {
+		m = ms.add(id, l.Name, l.Address)
+	}
+	m.revision = e.Revision
+	if l.Ended {
+		ms.finish(m)
+		return
+	}
+	if l.First == 0 {
+		l.First = e.Revision
+	}
+	m.lease, m.seen, m.refuses = l, time.Now(), false
+	if c := &ms.replica.config; first && id != ms.replica.self() && (l.Digest != c.Digest || l.Version != c.Version) {
+		c.Log.Warn("another replica has another configuration or version", "replica", l.Name, "address", l.Address,
+			"version", l.Version, "same configuration", l.Digest == c.Digest)
+	}
+}
+
+// add adds an incarnation. ms.mu is held.
+func (ms *members) add(id uint64, name, address string) *member {
+	if len(ms.by) >= maxMembers {
+		ms.forget()
+	}
+	m := &member{id: id, name: name, address: address, known: &known{}}
+	m.seen = time.Now()
+	m.peer = newPeer(ms.replica, id, address)
+	ms.by[id] = m
+	return m
+}
+
+// forget drops the incarnation that was seen first, an ended one if there is any. ms.mu is held.
+func (ms *members) forget() {
+	var oldest *member
+	for _, m := range ms.by {
+		if oldest == nil || m.ended && !oldest.ended || m.ended == oldest.ended && m.seen.Before(oldest.seen) {
+			oldest = m
+		}
+	}
+	oldest.peer.end()
+	delete(ms.by, oldest.id)
+}
+
+// finish notes that an incarnation never acts again. ms.mu is held.
+func (ms *members) finish(m *member) {
+	m.ended = true
+	m.peer.end()
+}
+
+// update changes what is known of an incarnation.
+func (ms *members) update(m *member, f func(*sight)) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	f(&m.sight)
+}
+
+// departed notes that an incarnation of this replica acts no more.
+func (ms *members) departed(id uint64) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.by[id]
+	if m == nil {
+		m = ms.add(id, ms.replica.config.Name, ms.replica.config.Address)
+	}
+	m.refuses = true
+}
+
+// introduce notes that an incarnation exists, as it or another told.
+func (ms *members) introduce(id uint64, name, address string) *member {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m := ms.by[id]; m != nil {
+		return m
+	}
+	if id == 0 || id == ms.replica.self() {
+		return nil
+	}
+	return ms.add(id, name, address)
+}
+
+// find returns an incarnation, from the store if it is not known.
+func (ms *members) find(ctx context.Context, id uint64) (*member, error) {
+	ms.mu.Lock()
+	m := ms.by[id]
+	ms.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	e, err := ms.replica.config.Leases.Get(ctx, leaseKey(id))
+	if err != nil {
+		return nil, err
+	}
+	ms.apply(e)
+	return ms.introduce(id, "", ""), nil
+}
+
+// standing judges an incarnation.
+func (ms *members) standing(m *member) standing {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return m.sight.standing(time.Now())
+}
+
+// knows reports whether the entry of an incarnation was seen.
+func (ms *members) knows(i *incarnation) bool {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.by[i.id]
+	return m != nil && m.revision >= i.first
+}
+
+// livePeer returns the peer of an incarnation that acts; nil if it is not known as such. Without the store a replica
+// passes nothing on.
+func (ms *members) livePeer(id uint64) *Peer {
+	connected, now := ms.replica.config.Leases.Connected(), time.Now()
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m := ms.by[id]; m != nil && m.sight.standing(now) == live && (connected || now.Sub(m.seen) < silentFor) {
+		return m.peer
+	}
+	return nil
+}
+
+// others returns the incarnations that satisfy wanted but for the replica's own, those that were seen last first.
+func (ms *members) others(wanted func(*member) bool) []*member {
+	self := ms.replica.self()
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	var found []*member
+	for id, m := range ms.by {
+		if id != self && wanted(m) {
+			found = append(found, m)
+		}
+	}
+	slices.SortFunc(found, func(a, b *member) int { return b.seen.Compare(a.seen) })
+	return found
+}
+
+// namesakes returns the other incarnations with a name that have not ended, and whose first entry is older than a
+// revision; 0 is all.
+func (ms *members) namesakes(name string, before uint64) []*member {
+	return ms.others(func(m *member) bool {
+		return m.name == name && !m.ended && (before == 0 || m.First < before)
+	})
+}
+
+// list returns the replicas that may be acting, sorted by name, at most maxReplicas. Dead ones leave it within
+// silentFor.
+func (ms *members) list() []Member {
+	self := ms.replica.self()
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	var all []Member
+	for id, m := range ms.by {
+		if id != self && m.sight.standing(time.Now()) != live || m.name == "" {
+			continue
+		}
+		all = append(all, Member{id, m.name, m.address, m.Version, m.Sessions, m.Started, m.Draining, id == self})
+	}
+	slices.SortFunc(all, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Incarnation, b.Incarnation))
+	})
+	return all[:min(len(all), maxReplicas)]
+}
+
+// Members returns the replicas of the cluster, sorted by name.
+func (r *Replica) Members() []Member { return r.members.list() }
+
+// reap ends the leases of replicas that are gone, so that waiting requests end and others need not find out.
+func (r *Replica) reap(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause(ctx, nil, renewEvery/2)
+		if r.acting() == nil || !r.config.Leases.Connected() {
+			continue
+		}
+		now := time.Now()
+		var asked sync.WaitGroup
+		for _, m := range r.members.others(func(m *member) bool {
+			is := m.sight.standing(now)
+			return is == silent || is == departed
+		}) {
+			asked.Go(func() { _, _ = r.settle(ctx, m.id) })
+		}
+		asked.Wait()
+	}
+}
+
+// settle finds out about an incarnation that is not known as live: it returns its peer if it answers, nil if it has
+// ended, which it makes sure of, or ErrUnavailable if it may still be acting.
+func (r *Replica) settle(ctx context.Context, id uint64) (*Peer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*ioTime)
+	defer cancel()
+	m, err := r.members.find(ctx, id)
+	if err != nil || m == nil {
+		return nil, unavailable(err)
+	}
+	unanswered := false
+	if r.members.standing(m) == silent {
+		alive, _ := r.ask(ctx, r.self(), m)
+		unanswered = !alive
+	}
+	for range 3 {
+		switch r.members.standing(m) {
+		case live:
+			return m.peer, nil
+		case ended:
+			return nil, nil
+		}
+		if err := r.fence(ctx, m, unanswered); err != nil {
+			return nil, err
+		}
+	}
+	return nil, ErrUnavailable
+}
+
+// fence writes that an incarnation has ended unless it may be acting. The incarnation's own renewal contends for the
+// same entry: one of them fails. Afterwards its standing tells the outcome.
+func (r *Replica) fence(ctx context.Context, m *member, unanswered bool) error {
+	ms := r.members
+	ms.mu.Lock()
+	may, revision := m.mayFence(time.Now(), unanswered), m.revision
+	if may {
+		m.fencing = true // until it is known that this attempt failed
+	}
+	ms.mu.Unlock()
+	if !may {
+		return ErrUnavailable
+	}
+	_, err := r.config.Leases.Put(ctx, leaseKey(m.id), endedEntry, revision, keepFor)
+	switch {
+	case err == nil:
+		ms.mu.Lock()
+		defer ms.mu.Unlock()
+		ms.finish(m)
+		r.config.Log.Info("ended the lease of a replica that is gone", "replica", m.name, "incarnation",
+			fmt.Sprintf("%016x", m.id))
+		return nil
+	case !errors.Is(err, shared.ErrConflict):
+		return unavailable(err)
+	}
+	ms.update(m, func(s *sight) { s.fencing = false })
+	e, err := r.config.Leases.Get(ctx, leaseKey(m.id))
+	if err != nil {
+		return unavailable(err)
+	}
+	if e.Value == nil {
+		ms.update(m, func(*sight) { m.revision = 0 })
+	}
+	ms.apply(e)
+	return nil
+}

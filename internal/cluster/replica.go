@@ -1,0 +1,172 @@
+// Package cluster decides which replica of the router acts for a session, and passes requests to it.
+//
+// A [Replica] is this process in the cluster: it keeps a lease in the shared state, knows the other replicas, and
+// proves to them who it is. Its [Directory] finds the home of a session ([Directory.Find]), which is a [Place]: here,
+// or at another replica, to which [Place.Forward] passes the request. [Replica.Receive] accepts such requests.
+// [Alone] is the Directory of a process without a cluster.
+//
+// At no time do two replicas act for one session: decide.go has the decisions, docs/decisions.md the protocol
+// ("Ownership of sessions"), and the tests explore it. All types are safe for concurrent use. What a Replica keeps of
+// others is bounded; a Replica owns its goroutines and waits for them in Stop.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
+)
+
+// Config is what a Replica needs.
+type Config struct {
+	Leases   shared.State // readable by all who reach the store
+	Sessions shared.State // with sealed values; may be the same
+	Name     string       // of this replica, unlike those of the others
+	Address  string       // URL at which the others reach it: scheme, host and port
+	Version  string
+	Digest   string          // of the configuration; replicas with different ones are logged
+	Keys     func() [][]byte // that authenticate requests between replicas, newest first
+	Count    func() int      // the sessions here
+	// Ended is called when this replica has lost its sessions to others, with the replica's incarnation at that time.
+	// It must end them, without tombstones, before it returns.
+	Ended func(incarnation uint64)
+	Dial  func(ctx context.Context, network, address string) (net.Conn, error) // nil = a TCP connection
+	Log   *slog.Logger
+}
+
+// Replica is this process in a cluster. Create it with New.
+type Replica struct {
+	keeper
+	config   Config
+	started  time.Time
+	members  *members
+	hops     *hops
+	dir      *Directory
+	draining atomic.Bool
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// New returns a Replica that does nothing until Start.
+func New(c Config) *Replica {
+	r := &Replica{config: c, started: time.Now()}
+	r.keeper = keeper{replica: r, wake: make(chan struct{}, 1)}
+	r.members = newMembers(r)
+	r.hops = newHops(r)
+	r.dir = newDirectory(r)
+	return r
+}
+
+// Directory returns the directory of sessions.
+func (r *Replica) Directory() *Directory { return r.dir }
+
+// Start joins the cluster within ctx, and keeps the lease until Stop. Requests for Receive may arrive before. The error
+// is one line: the store cannot be reached, or another replica has this name.
+func (r *Replica) Start(ctx context.Context) error {
+	background, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	synced := make(chan struct{})
+	r.run(background, "watching the replicas", func(ctx context.Context) { r.members.watch(ctx, synced) })
+	if err := r.start(ctx, synced); err != nil {
+		r.Stop()
+		return err
+	}
+	r.run(background, "keeping the lease", r.keepLease)
+	r.run(background, "watching the lease", r.watchLease)
+	r.run(background, "ending leases of others", r.reap)
+	r.run(background, "saving sessions", r.dir.keepSaving)
+	return nil
+}
+
+func (r *Replica) start(ctx context.Context, synced <-chan struct{}) error {
+	select {
+	case <-synced:
+	case <-ctx.Done():
+		return errors.Join(shared.ErrUnreachable, ctx.Err())
+	}
+	if err := r.clearName(ctx, 0); err != nil {
+		return err
+	}
+	i, err := r.claim(ctx)
+	if err != nil {
+		return err
+	}
+	for !r.members.knows(i) && ctx.Err() == nil { // and so all entries before it
+		pause(ctx, nil, 10*time.Millisecond)
+	}
+	if err := r.clearName(ctx, i.first); err != nil {
+		r.current.Store(nil)
+		_ = r.end(ctx, i)
+		return err
+	}
+	r.join(ctx, i)
+	return nil
+}
+
+// Stop ends the loops of the replica and waits for them. Its sessions are adopted after its lease unless Leave was
+// called before. It may be called again.
+func (r *Replica) Stop() {
+	if r.stop == nil {
+		return
+	}
+	r.stop()
+	if i := r.current.Swap(nil); i != nil {
+		i.stop()
+	}
+	r.running.Wait()
+	r.hops.close()
+}
+
+// run runs f in a goroutine that Stop waits for. After a panic it runs f again.
+func (r *Replica) run(ctx context.Context, doing string, f func(context.Context)) {
+	r.running.Go(func() {
+		for ctx.Err() == nil {
+			func() {
+				defer safe.Recover(r.config.Log, doing, nil)
+				f(ctx)
+			}()
+			pause(ctx, nil, time.Second)
+		}
+	})
+}
+
+// pause waits for a time, until wake, or until ctx ends.
+func pause(ctx context.Context, wake <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
+}
+
+// Drain makes the replica hand its sessions over ([Directory.HandOver]) and tells the others.
+func (r *Replica) Drain() {
+	r.draining.Store(true)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Draining reports whether Drain was called.
+func (r *Replica) Draining() bool { return r.draining.Load() }
+
+// Leave ends the lease so that others adopt the remaining sessions at once. The caller has ended all its work for them,
+// and closes its listener only afterwards.
+func (r *Replica) Leave(ctx context.Context) error {
+	saved := r.dir.flush(ctx)
+	r.left.Store(true)
+	i := r.current.Swap(nil)
+	if i == nil {
+		return nil
+	}
+	return errors.Join(saved, r.end(ctx, i))
+}

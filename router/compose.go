@@ -189,11 +189,13 @@ func (s *queryState) approvalNote() string {
 // Limits of the summary that describeTools returns.
 const (
 	maxToldServers = 20
-	maxToldTools   = 3   // of a server
-	maxToldText    = 100 // bytes of a tool's description
+	maxTold        = 4 << 10 // bytes about the tools of all servers
+	maxToldTools   = 3       // of a server with their descriptions
+	maxToldText    = 100     // bytes of a description
 )
 
-// describeTools describes what the caller can do: the visible servers, how many tools each has, and a few of them.
+// describeTools describes what the caller can do: the visible servers, how many tools each has, their names and, where
+// there is room, what a few of them are for.
 func describeTools(catalog *downstream.Catalog, visible downstream.Visible) string {
 	var servers []string
 	tools := map[string][]*downstream.Tool{}
@@ -215,19 +217,36 @@ func describeTools(catalog *downstream.Catalog, visible downstream.Visible) stri
 			fmt.Fprintf(&b, "\n- and %s", plural(len(servers)-i, "more server"))
 			break
 		}
-		fmt.Fprintf(&b, "\n- %s (%s): ", name, plural(len(tools[name]), "tool"))
-		for j, t := range tools[name][:min(len(tools[name]), maxToldTools)] {
-			if j > 0 {
-				b.WriteString("; ")
-			}
-			b.WriteString(texts.Line(t.Name, maxShownName))
-			if text := texts.Line(t.Description, maxToldText); text != "" {
-				b.WriteString(" – " + text)
-			}
-		}
+		fmt.Fprintf(&b, "\n- %s (%s): %s", name, plural(len(tools[name]), "tool"),
+			describeEach(tools[name], maxTold/min(len(servers), maxToldServers)))
 	}
 	b.WriteString("\nAsk in your own words, or see all tools with list_available_tools.")
 	return b.String()
+}
+
+// describeEach lists tools of one server in room bytes.
+func describeEach(tools []*downstream.Tool, room int) string {
+	var told []string
+	for _, t := range tools {
+		name := texts.Line(t.Name, maxShownName)
+		if room -= len(name) + len("; "); room < 0 {
+			break
+		}
+		told = append(told, name)
+	}
+	for i := range told[:min(len(told), maxToldTools)] {
+		text := texts.Line(tools[i].Description, maxToldText)
+		if room -= len(text) + len(" – "); room < 0 {
+			break
+		}
+		if text != "" {
+			told[i] += " – " + text
+		}
+	}
+	if more := len(tools) - len(told); more > 0 {
+		told = append(told, plural(more, "other"))
+	}
+	return strings.Join(told, "; ")
 }
 
 func plural(n int, noun string) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // Every part of the question that no successful step serves is in unmet, and the answer is degraded then.
@@ -95,6 +97,22 @@ func TestAbout(t *testing.T) {
 	r := k.query(router.Query{Text: "what can you do?"})
 	if !strings.Contains(r.Answer.Text, want) || !strings.Contains(r.Answer.Text, "echo – Returns its arguments") || len(k.called()) > 0 || r.Answer.Degraded {
 		t.Errorf("got %q and the calls %q, want %q and no call", r.Answer.Text, k.called(), want)
+	}
+	var names []string
+	for i := range 500 {
+		names = append(names, fmt.Sprintf(`{"name":"fly_%d","description":"%s",%s}`, i, strings.Repeat("Flies. ", 50), anything))
+	}
+	many := &mcptest.Server{}
+	many.SetTools("[" + strings.Join(names, ",") + "]")
+	k = newKit(t, func(_ *router.Options, o *downstream.Options) {
+		o.Servers = append(o.Servers, downstream.ServerConfig{Name: "many", Type: downstream.TransportStdio})
+		o.Access.Embedded["many"] = func(context.Context) (io.ReadWriteCloser, error) { return dial(many), nil }
+	}, byRules+`{"about":true,"steps":[]}`)
+	text := k.query(router.Query{Text: "what can you do?"}).Answer.Text
+	for _, tool := range []string{"echo – Returns its arguments; note – Writes a note; ", "; hotel; stay\n", "- many (500 tools): fly_0", " others\nAsk in your own words"} {
+		if !strings.Contains(text, tool) || len(text) > 5<<10 {
+			t.Errorf("got %q, want %q in at most 5 KiB", text, tool)
+		}
 	}
 	k = newKit(t, nil, `[]`)
 	r = k.query(router.Query{Text: "what can you do?"})

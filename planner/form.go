@@ -3,8 +3,10 @@ package planner
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
+	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
 	"github.com/agenticnexus/agenticnexus/internal/prompts"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 )
@@ -41,16 +43,18 @@ func systemIn(form json.RawMessage) string {
 		panic(err)
 	}
 	return prompts.Render("plan_system", struct {
-		MaxSteps int
-		Text     bool // arguments are a text
-		Example  string
-	}{maxSteps, isText(s.Field("steps").Items.Field("arguments")), string(inForm(s, json.RawMessage(example)))})
+		MaxSteps  int
+		Text      bool   // arguments are a text
+		Functions string // of expressions
+		Example   string
+	}{maxSteps, isText(s.Field("steps").Items.Field("arguments")), strings.Join(expression.Functions(), " "),
+		string(inForm(s, json.RawMessage(example)))})
 }
 
 // example is the plan in the system prompt, without the members that a form adds.
-const example = `{"steps":[{"id":"s1","tool":"list_parcels","arguments":{"customer":"ACME"}},` +
-	`{"id":"s2","tool":"track_parcel","arguments":{"id":"$item.id"},"each":"$s1.parcels","when":"item.sent","pick":"value.place"},` +
-	`{"id":"s3","tool":"text_customer","arguments":{"customer":"ACME","text":"You have ${s1.total} parcels."},"after":["s2"]}],` +
+const example = `{"steps":[{"id":"s1","tool":"parcels","arguments":{"to":"ACME"}},` +
+	`{"id":"s2","tool":"track","arguments":{"id":"$item.id"},"each":"$s1.parcels","when":"item.sent","pick":"value.place"},` +
+	`{"id":"s3","tool":"message","arguments":{"to":"ACME","text":"You have ${s1.total} parcels."},"after":["s2"]}],` +
 	`"unmet":["ring them"]}`
 
 func isText(s *schema.Schema) bool { return slices.Contains(s.Types, "string") }

@@ -54,10 +54,10 @@ func TestExampleIsAPlan(t *testing.T) {
 			t.Fatalf("refused %q: got %+v, %v, want three steps, the second with a loop, and an unmet part", refused, made, err)
 		}
 		example := toolset.List{
-			{Name: "list_parcels", Server: "s", Tool: "list_parcels", InputSchema: takes("customer"), OutputSchema: json.RawMessage(
+			{Name: "parcels", Server: "s", Tool: "parcels", InputSchema: takes("to"), OutputSchema: json.RawMessage(
 				`{"type":"object","properties":{"total":{"type":"integer"},"parcels":{"type":"array","items":{"type":"object"}}}}`)},
-			{Name: "track_parcel", Server: "s", Tool: "track_parcel", InputSchema: takes("id")},
-			{Name: "text_customer", Server: "s", Tool: "text_customer", InputSchema: takes("customer", "text")},
+			{Name: "track", Server: "s", Tool: "track", InputSchema: takes("id")},
+			{Name: "message", Server: "s", Tool: "message", InputSchema: takes("to", "text")},
 		}
 		if problems := plan.Check(&made, plan.NewValidator(), example.Lookup, nil); len(problems) > 0 {
 			t.Errorf("refused %q: got problems %+v, want none", refused, problems)

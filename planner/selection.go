@@ -246,7 +246,7 @@ func data(lines []string) string {
 	if len(lines) == 0 {
 		return ""
 	}
-	return llm.Data("the servers' descriptions of their tools", strings.Join(lines, "\n"))
+	return llm.Data("the servers", strings.Join(lines, "\n"))
 }
 
 // layout puts tools below or, shortened, behind the names of their servers, within a size.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type signature struct {
 	optional bool     // there are others
 	cut      bool     // not all are in params
 	unknown  bool     // the tool does not declare its parameters
+	accepted string   // names of arguments that it accepted, if it does not declare them
 	result   string
 	text     bool // the declared result is no more than a text
 	hints    string
@@ -103,14 +105,10 @@ func repeats(name, text string) bool {
 // not known yet says less than a declared text.
 func (s *signature) learn(result string, arguments []string) {
 	if result != "" && (s.result == "" || s.text && result != "object") {
-		s.result = " -> " + texts.Cut(result, maxType) + " (seen"
-		if strings.Contains(result, ` like "`) {
-			s.result += "; x and 0 stand for words and numbers"
-		}
-		s.result += ")"
+		s.result = " -> " + texts.Cut(result, maxType) + " (seen)"
 	}
 	if s.unknown && len(arguments) > 0 {
-		s.notes = append(s.notes, "\n  accepted before: "+texts.Line(strings.Join(arguments, ", "), maxExplanation))
+		s.accepted = "accepted before: " + texts.Line(strings.Join(arguments, ", "), maxExplanation)
 	}
 }
 
@@ -119,7 +117,7 @@ func (s *signature) call() string {
 	params := strings.Join(s.params, ", ")
 	switch {
 	case s.unknown:
-		params = "arguments unknown"
+		params = cmp.Or(s.accepted, "arguments unknown")
 	case s.cut:
 		params += ", …"
 	}

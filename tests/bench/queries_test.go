@@ -53,6 +53,7 @@ func BenchmarkQueryOverhead(b *testing.B) {
 	}
 	slices.Sort(added)
 	b.ReportMetric(ms(added[len(added)/2]), "added-ms/query")
+	b.ReportMetric(promptBytes(model), "prompt-bytes/query")
 }
 
 // BenchmarkEach reports the time of a loop over 1,000 elements as a ratio to that of its calls, all places in use: as
@@ -139,6 +140,16 @@ func BenchmarkFirstStep(b *testing.B) {
 		n++
 	}
 	b.ReportMetric(share/float64(n), "first-step/plan")
+	b.ReportMetric(promptBytes(model), "prompt-bytes/query")
+}
+
+// promptBytes returns the bytes of the last two prompts, for the plan and the answer of a query.
+func promptBytes(model *llmtest.Server) float64 {
+	n, requests := 0, model.Requests()
+	for _, r := range requests[len(requests)-2:] {
+		n += len(r.Text)
+	}
+	return float64(n)
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

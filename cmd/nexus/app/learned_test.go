@@ -15,7 +15,7 @@ import (
 func TestLearnedShapes(t *testing.T) {
 	t.Parallel()
 	const plan = `{"steps":[{"id":"s1","tool":"find","arguments":{"q":"secret"}},{"id":"s2","tool":"echo","arguments":{"v":"$s1.other"}}]}`
-	const want = ` -> {orders: {id: integer, mail: string like "x@x.x"}[]} (seen; x and 0 stand for words and numbers)`
+	const want = ` -> {orders: {id: integer, mail: string like "x@x.x"}[]} (seen)`
 	const names = "accepted before: q"
 	tools := []peerTool{echoTool("echo"), {"find", object + readOnly, func(*peerCall) (string, string) {
 		return `{"content":[],"structuredContent":{"orders":[{"id":7,"mail":"ada@example.org"}]}}`, ""

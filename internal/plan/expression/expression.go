@@ -16,6 +16,7 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 )
@@ -25,6 +26,14 @@ const (
 	MaxLength = 4096 // bytes
 	maxNodes  = 1000 // of the syntax tree
 )
+
+// Functions returns the names of the functions that plans need, of all that the language has.
+func Functions() []string {
+	rare := strings.Fields(`none one findIndex findLast findLastIndex reduce type abs ceil floor upper splitAfter repeat indexOf
+		lastIndexOf hasPrefix hasSuffix mean median toJSON toBase64 fromBase64 timezone get values toPairs fromPairs reverse
+		bitand bitor bitxor bitnand bitnot bitshl bitshr bitushr`)
+	return slices.DeleteFunc(slices.Clone(builtin.Names), func(name string) bool { return slices.Contains(rare, name) })
+}
 
 // Expression is a parsed expression.
 type Expression struct {

@@ -45,9 +45,9 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	c := &conversation{planner: p, req: req, model: model, emitted: map[string]bool{}}
 	c.tokens = req.Tokens
 	switch c.shown = req.Shown; {
-	case c.shown.native && c.shown.started:
+	case c.shown.native && c.shown.details != nil:
 		c.shown.best = c.shown.names(req.Tools)
-	case c.shown.native || !c.shown.started && p.offersTools(req):
+	case c.shown.native || c.shown.details == nil && p.offersTools(req):
 		*c.shown = *p.showTools(ctx, req)
 	default:
 		p.show(ctx, req, c.shown)
@@ -55,6 +55,12 @@ func (p *Planner) ask(ctx context.Context, model llm.Model, req Request) (Result
 	made, warnings, err := c.run(ctx)
 	if err != nil {
 		return Result{Usage: c.usage, Tokens: c.tokens}, err
+	}
+	c.shown.invalid = ""
+	for _, problem := range made.problems {
+		if problem.Step == "" {
+			c.shown.invalid = problem.Error.Message
+		}
 	}
 	// Native calls do not tell whether they are the last.
 	if made.plan.More && made.plan.MoreIf == "" && !c.shown.native && req.Round >= req.MaxRounds {
@@ -115,9 +121,12 @@ func (c *conversation) run(ctx context.Context) (*draft, []string, error) {
 	}
 }
 
-// faulty reports whether a draft has problems that the model must repair. Arguments to ask the user for are no problem.
+// faulty reports whether a draft has problems that the model must repair. Arguments to ask the user for are no problem,
+// and an invalid condition for another round counts as true.
 func (c *conversation) faulty(d *draft) bool {
-	return slices.ContainsFunc(d.problems, func(p plan.Problem) bool { return !c.req.CanAsk || len(p.Missing) == 0 })
+	return slices.ContainsFunc(d.problems, func(p plan.Problem) bool {
+		return p.Step != "" && (!c.req.CanAsk || len(p.Missing) == 0)
+	})
 }
 
 // unrepaired returns the plan before the repair, if it was readable and the model has not declined since.

@@ -391,6 +391,25 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// TestInvalidCondition: a plan whose condition for another round is invalid needs no repair. The next round tells of it.
+func TestInvalidCondition(t *testing.T) {
+	f := connect(t, nil)
+	f.Answer(llmtest.Reply{Text: `{"steps":[{"id":"s1","tool":"calculate","arguments":{"expression":"1"}}],"more":"s1.n >"}`}, llmtest.Reply{Text: `[]`})
+	shown := &planner.Shown{}
+	got, requests := f.ask(t, planner.Request{Query: "q", Tools: tools(), Shown: shown})
+	if want := `model: s1=math/calculate{"expression":"1"} more`; brief(got.Plan) != want || len(got.Problems) != 1 || len(requests) != 1 {
+		t.Errorf("got %s with the problems %v in %d requests, want %s with one in one", brief(got.Plan), got.Problems, len(requests), want)
+	}
+	done := []plan.Outcome{{Step: got.Plan.Steps[0], Value: json.RawMessage(`1`)}}
+	const told = "\nThe condition for this round was invalid, which counts as true:\n<data from=\"checking the plan\">\n| more: unexpected token EOF at character 6\n</data>\n"
+	for round := 2; round <= 3; round++ {
+		_, requests = f.ask(t, planner.Request{Query: "q", Tools: tools(), Shown: shown, Round: round, Outcomes: done})
+		if user := requests[round-1].Users[0]; strings.Contains(user, told) != (round == 2) {
+			t.Errorf("round %d: got\n%s\nwant only round 2 to tell %q", round, user, told)
+		}
+	}
+}
+
 // TestRoundsWithIDsAgain: a model that counts from s1 again is told of its own ids, and a step whose new id depends on
 // the rest of the plan does not start early.
 func TestRoundsWithIDsAgain(t *testing.T) {

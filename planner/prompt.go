@@ -27,6 +27,7 @@ type opening struct {
 	Outcomes  []string // data blocks
 	Replan    bool     // outcomes failed or are empty
 	Lacks     string   // data block of what they lack, may be empty
+	Invalid   string   // data block about the condition for this round, may be empty
 	Round     int
 	MaxRounds int
 	CanAsk    bool // the user, for arguments and approval
@@ -55,6 +56,9 @@ func (c *conversation) opening() string {
 	}
 	if c.req.Lacks != "" {
 		v.Lacks = llm.Data("the writer", c.planner.mask.Text(c.req.Lacks))
+	}
+	if s.invalid != "" {
+		v.Invalid = llm.Data("checking the plan", s.invalid)
 	}
 	limit := maxOutcome
 	if n := len(c.req.Outcomes); n > 0 {

@@ -33,11 +33,11 @@ const (
 
 // Shown has the tools that a model sees in a query. [Planner.Plan] fills it. The zero value is for the first round.
 type Shown struct {
-	started bool              // the tools for the first prompt are chosen
 	catalog string            // data block of all tools or servers, the same for each question
 	best    string            // data block of the tools that fit the question, later of used and found ones
 	kept    []string          // tools found by searches, by plan name
-	details map[string]detail // by plan name
+	details map[string]detail // by plan name; nil until the tools for the first prompt are chosen
+	typed   map[string]bool   // tools whose result types earlier rounds have shown
 	others  bool              // some tools are not shown, or not in full
 	listed  bool              // all tools are named
 	most    bool              // most tools are not shown
@@ -46,6 +46,7 @@ type Shown struct {
 	offered []string          // the tools it can call, by plan name
 
 	approval approval
+	invalid  string // what is wrong with the last plan's condition for another round
 
 	searches int // requests with searches
 	room     int // bytes for their results
@@ -73,12 +74,16 @@ func (p *Planner) Show(ctx context.Context, req Request) *Shown {
 }
 
 // show chooses the tools for the first prompt of a round. After the first round, a catalog is shown in full only if it
-// is small, and in the second part those tools that were used or found are in full.
+// is small; the second part has those tools in full that were used or found, and of the others the result types that
+// earlier rounds have shown.
 func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	room := p.cfg.ToolTokens * bytesPerToken
 	found := max(room/4, 2*maxTool) // bytes for what is found by searches
-	if !s.started {
-		s.started, s.room = true, found
+	if s.details == nil {
+		s.room, s.typed = found, map[string]bool{}
+	}
+	for name, d := range s.details {
+		s.typed[name] = s.typed[name] || d == whole
 	}
 	s.forget(req)
 	s.best, s.listed, s.others, s.most = "", true, false, false
@@ -119,7 +124,9 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	if req.Round <= 1 {
 		full = fitting(words, ranked, len(servers) > 1)
 	}
-	p.arrange(&l, full, inFull, ranked)
+	p.arrange(&l, full, inFull, nil)
+	p.addResults(&l, req.Tools)
+	p.arrange(&l, nil, inFull, ranked)
 	if !s.listed {
 		for _, server := range meantServers(words, ranked) {
 			for t := range req.Tools.Of(server) {
@@ -205,6 +212,18 @@ func (p *Planner) arrange(l *layout, full []plan.Tool, inFull int, ranked []plan
 	}
 	for i := range ranked {
 		l.short(&ranked[i], p.signatureOf(&ranked[i]))
+	}
+}
+
+// addResults adds the result types that earlier rounds have shown of tools that are not in full.
+func (p *Planner) addResults(l *layout, tools Tools) {
+	for t := range tools.All() {
+		if !l.shown.typed[t.Name] || l.shown.details[t.Name] == whole {
+			continue
+		}
+		if s := p.signatureOf(t); s.result != "" && l.short(t, s) {
+			l.behind(t.Server, s.name+s.result)
+		}
 	}
 }
 

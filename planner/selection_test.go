@@ -140,7 +140,7 @@ func TestRoundsShareTheirBeginning(t *testing.T) {
 		}
 	}
 	first, second := prompt(t, requests[0]), prompt(t, requests[3])
-	all, used, ok := strings.Cut(second, "Tools that were used or found:\n")
+	all, used, ok := strings.Cut(second, "Tools that were used or found, and what others return:\n")
 	if !ok || common(first, second) < len(all) {
 		t.Errorf("round 2 shares %d bytes with round 1, want the %d up to the end of the list", common(first, second), len(all))
 	}
@@ -165,6 +165,39 @@ func TestSmallCatalogStaysWhole(t *testing.T) {
 		_, requests := f.ask(t, planner.Request{Query: "q", Tools: list, Shown: shown, Round: 2, Outcomes: done})
 		if second := prompt(t, requests[1]); strings.Contains(second, "There are no other tools.") != whole || strings.Contains(second, list[n-1].Name+"(query: string") != whole {
 			t.Errorf("%d tools: got\n%s\nwant all in full: %t", n, second, whole)
+		}
+	}
+}
+
+// TestLaterRoundsShowResults: a result type that the first round has shown is shown in all rounds, within the budget.
+func TestLaterRoundsShowResults(t *testing.T) {
+	done := []plan.Outcome{{Step: plan.Step{ID: "s1", Tool: "find_invoices", Arguments: json.RawMessage(`{}`)}, Value: json.RawMessage(`1`)}}
+	for _, n := range []int{40, 200, 1000} { // all in full, all shortened, some of them
+		list := office(n)
+		for i := range list {
+			list[i].OutputSchema = json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"of_%s":{"type":"integer"}}}`, list[i].Name))
+		}
+		f := over(t, newSearched(list), `{"steps":[],"more":true}`)
+		shown := &planner.Shown{}
+		for round := 1; round <= 3; round++ {
+			f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: list, Shown: shown, Round: round, Outcomes: done[:min(round-1, 1)]})
+		}
+		requests := f.Requests()
+		first := requests[0].Users[0]
+		for round, r := range requests {
+			user, seen := r.Users[0], 0
+			for _, tool := range list {
+				result := fmt.Sprintf(" -> {of_%s?: integer}", tool.Name)
+				if !strings.Contains(first, result) {
+					continue
+				}
+				if seen++; strings.Count(user, result) != 1 {
+					t.Errorf("%d tools, round %d: got\n%s\nwant %q in it once", n, round+1, user, result)
+				}
+			}
+			if seen == 0 || len(blocks(user)) > 24_000+6_000 || round > 0 != strings.Contains(user, "\nTools that were used or found, and what others return") {
+				t.Errorf("%d tools, round %d: got\n%s\nwant types within the budget", n, round+1, user)
+			}
 		}
 	}
 }

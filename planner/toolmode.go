@@ -67,7 +67,7 @@ func (p *Planner) showTools(ctx context.Context, req Request) *Shown {
 // showNative lets the model call ranked tools, as far as the budget allows. Their order depends on nothing but the
 // names, so that endpoints can cache them.
 func (p *Planner) showNative(req Request, ranked []plan.Tool) *Shown {
-	s := &Shown{started: true, native: true}
+	s := &Shown{native: true}
 	s.forget(req)
 	room := p.cfg.ToolTokens * bytesPerToken
 	s.room = max(room, 2*maxTool)

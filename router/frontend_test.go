@@ -221,6 +221,16 @@ func TestSearchExposure(t *testing.T) {
 	}
 }
 
+// A session from another replica shows what its search there found.
+func TestSearchExposureMoves(t *testing.T) {
+	k := newKit(t, nil)
+	k.Frontend.Restore("a", []byte(`["peer__hotel"]`))
+	k.Frontend.Restore("b", []byte(`{"of":"another version"}`))
+	if got := k.Frontend.Showing("peer"); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("sessions that show tools of peer: got %q, want a", got)
+	}
+}
+
 // Tools are found by what their server says about them all.
 func TestSearchByInstructions(t *testing.T) {
 	k := newKit(t, nil)

@@ -78,11 +78,9 @@ func (f *Frontend) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	if len(found) > 0 {
 		text = fmt.Sprintf("Found %d tools matching '%s': %s", len(found), query, strings.Join(names, ", "))
 		if !x.Version.AtLeast(protocol.V20260728) { // which forbids lists that vary by connection
-			weight := len(clientOf(x))
-			for _, name := range exposed {
-				weight += len(name)
-			}
-			f.exposures(x).Put(clientOf(x), exposed, weight)
+			expose(exposures(f, x), clientOf(x), exposed)
+			state, _ := json.Marshal(exposed) // cannot fail
+			edge.Save(x, state)
 		}
 	}
 	raw := result(text, map[string]any{"tools": tools})
@@ -94,9 +92,26 @@ func (f *Frontend) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	x.Reply(raw)
 }
 
+// expose stores the full names of the tools that a client's search found.
+func expose(in *lru.Cache[string, []string], client string, names []string) {
+	weight := len(client)
+	for _, name := range names {
+		weight += len(name)
+	}
+	in.Put(client, names, weight)
+}
+
+// Restore implements edge.Restorer: it exposes what the session's last search at another replica found.
+func (f *Frontend) Restore(session string, state []byte) {
+	var names []string
+	if json.Unmarshal(state, &names) == nil {
+		expose(f.exposed, session, names)
+	}
+}
+
 // Exposed returns the full names of the tools that the caller's last search found.
 func (f *Frontend) Exposed(x *edge.Exchange) []string {
-	return f.exposures(x).Peek(clientOf(x))
+	return exposures(f, x).Peek(clientOf(x))
 }
 
 // Showing returns the sessions whose last search found a tool of a server.
@@ -109,7 +124,7 @@ func (f *Frontend) Showing(server string) []string {
 }
 
 // exposures returns the cache that holds the caller's found tools.
-func (f *Frontend) exposures(x *edge.Exchange) *lru.Cache[string, []string] {
+func exposures(f *Frontend, x *edge.Exchange) *lru.Cache[string, []string] {
 	if x.Session == "" {
 		return f.sessionless
 	}

@@ -249,3 +249,22 @@ func (d *Directory) write(ctx context.Context, s Session, e entry) error {
 	}
 	return err
 }
+
+// At returns the replica of an incarnation, for what ends with it. The error is ErrEnded if the incarnation is gone, or
+// ErrUnavailable.
+func (d *Directory) At(incarnation uint64) (Place, error) {
+	if d.replica == nil {
+		return Place{}, ErrEnded
+	}
+	if peer := d.replica.members.livePeer(incarnation); peer != nil {
+		return Place{peer: peer}, nil
+	}
+	ms := d.replica.members
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.by[incarnation]
+	if m == nil || m.sight.standing(time.Now()) >= departed {
+		return Place{}, ErrEnded
+	}
+	return Place{}, unavailable(errors.New("it is silent"))
+}

@@ -178,9 +178,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 		return
 	}
 	if id != "" {
-		var err error
-		if s, err = t.sessionOf(src, id, items); err != nil {
-			t.reply.noSession(w, "", err)
+		var answered bool
+		if s, answered = t.sessionOf(w, r, src, id, items, body); answered {
 			return
 		}
 	}
@@ -198,18 +197,17 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	resp.Finish()
 }
 
-// sessionOf returns the session of a batch after completing its handshake. It is nil if no message has a key; then
-// the edge answers without the session.
-func (t *streamable) sessionOf(src source, id string, items []item) (*session, error) {
+// sessionOf returns the session of a batch after completing its handshake. It is nil if the batch is answered, and if
+// no message has a key; then the edge answers without the session.
+func (t *streamable) sessionOf(
+	w http.ResponseWriter, r *http.Request, src source, id string, items []item, body []byte,
+) (s *session, answered bool) {
 	for i := range items {
 		if it := &items[i]; it.response == nil && !it.skip {
 			src.caller = it.caller
-			s, err := t.edge.sessions.find(&t.endpoint, src, id)
-			if err == nil {
-				t.completeHandshake(s, src, it.in.Method)
-			}
-			return s, err
+			s = t.session(w, r, src, id, it.in.Method, body)
+			return s, s == nil
 		}
 	}
-	return nil, nil
+	return nil, false
 }

@@ -9,6 +9,7 @@
 //
 //	transport     streamable.go, sse.go, stdio.go, batch.go, http.go
 //	authorization access.go
+//	homes         home.go: where a session is served; hop.go: at another replica; moving.go: what it takes along
 //	sessions      registry.go, session.go, handshake.go, with sessionid
 //	serving       serve.go, inflight.go
 //	handler       exchange.go, mrtr.go
@@ -35,6 +36,9 @@
 //   - Revival: a session of streamable HTTP that did not end by DELETE is reopened if its client returns within 24
 //     hours of its start. The handler first serves the client's initialize and notifications/initialized again; their
 //     responses are dropped. See [Edge.Keep].
+//   - Replicas: with a [cluster.Directory], a request of a session is served where the session lives, at its home.
+//     If the home is gone, the replica that got the request revives the session with its log levels, its subscriptions
+//     and what its handler saved; calls in flight at the former home end as outcome_unknown.
 package edge
 
 import (
@@ -47,6 +51,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
@@ -81,7 +86,9 @@ type Options struct {
 	Public         bool          // bound to other addresses: without keys, Host must be an address or an allowed host
 	Heartbeat      time.Duration // quiet time before a comment is sent; 0 = 15 s
 	Tracer         tracing.Tracer
-	Served         func(Served) // after each request; may be nil
+	Served         func(Served)       // after each request; may be nil
+	Directory      *cluster.Directory // of the replicas; nil = there are none
+	IDKeys         sessionid.Keys     // that replicas share; nil = see Keep
 }
 
 // Edge holds the client sessions and the requests in flight. Create it with New and end it with Stop.
@@ -127,7 +134,14 @@ func New(o Options) *Edge {
 	if e.out.Heartbeat <= 0 {
 		e.out.Heartbeat = 15 * time.Second
 	}
-	e.sessions = registry{edge: e, ids: sessionid.New(), byID: map[string]*session{}, owned: map[string]int{}}
+	e.sessions = registry{edge: e, ids: sessionid.New(), homes: homes{o.Directory, o.Directory != nil},
+		byID: map[string]*session{}, owned: map[string]int{}}
+	if o.Directory == nil {
+		e.sessions.directory = cluster.Alone()
+	}
+	if o.IDKeys != nil {
+		e.sessions.ids.Share(o.IDKeys)
+	}
 	e.life.work.Go(e.watch)
 	return e
 }
@@ -222,9 +236,11 @@ func (e *Edge) watch() {
 		}
 		now := e.now()
 		e.checkSessionless()
-		for _, s := range e.sessions.all() {
+		all := e.sessions.all()
+		for _, s := range all {
 			s.check(now)
 		}
+		e.sessions.drain(all)
 	}
 }
 
@@ -240,7 +256,7 @@ func (e *Edge) checkSessionless() {
 // than once.
 func (e *Edge) Stop(ctx context.Context) error {
 	e.life.stop()
-	e.mrtrs.stop()
+	e.mrtrs.stop(ErrStopped)
 	e.life.drain(ctx)
 	for _, s := range e.sessions.all() {
 		s.own.Drain(ctx)

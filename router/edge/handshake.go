@@ -74,6 +74,7 @@ type unserved struct {
 	initialize  []byte     // params
 	initialized bool       // notifications/initialized
 	known       bool       // the handler has been served notifications/initialized
+	moved       bool       // the session comes from another replica, see moving
 }
 
 // add records messages that the handler has to serve. initialize may be nil.
@@ -107,6 +108,10 @@ func (ep *endpoint) completeHandshake(s *session, src source, method string) {
 		u.known = true
 		ep.serveAnswered(s, src, jsonrpc.Notification("notifications/initialized", nil))
 	}
+	if u.moved {
+		u.moved = false
+		ep.restore(s, src)
+	}
 }
 
 // serveAnswered lets the handler serve a message that needs no response any more.
@@ -131,7 +136,9 @@ func (ep *endpoint) serveAnswered(s *session, src source, raw []byte) {
 // stores only the data in the session id, so that a key may follow in _meta.api_key.
 
 // serveUnauthenticated answers a message without a key over streamable HTTP. id is its session id.
-func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id string, in *inbound.Message) {
+func (t *streamable) serveUnauthenticated(
+	w http.ResponseWriter, r *http.Request, src source, id string, in *inbound.Message,
+) {
 	e := t.edge
 	s := t.current(src, id)
 	if s == nil && id != "" {
@@ -143,6 +150,13 @@ func (t *streamable) serveUnauthenticated(w http.ResponseWriter, src source, id 
 	var version protocol.Version // of initialize
 	switch {
 	case !in.IsRequest():
+		if id != "" {
+			at, ok := t.here(w, r, src, id, in.Sent)
+			if !ok {
+				return
+			}
+			s = at.session
+		}
 		if s != nil {
 			s.handshake.unserved.add(nil, true) // it is notifications/initialized
 		}

@@ -39,6 +39,9 @@ func (a replies) handler(methods string, serve map[string]http.HandlerFunc) http
 		}
 		defer a.edge.life.endWork()
 		a.edge.out.CloseConnection(w.Header())
+		if a.edge.sessions.replicated {
+			r = keepCredentials(r)
+		}
 		if !a.checkOrigin(w, r, methods) {
 			return
 		}
@@ -210,11 +213,14 @@ func (a replies) sessionNotFound(w http.ResponseWriter, id jsonrpc.ID) {
 // noSession answers an error of registry.find.
 func (a replies) noSession(w http.ResponseWriter, id jsonrpc.ID, err error) {
 	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
+	switch {
+	case errors.As(err, &wire):
 		a.unavailable(w, id, wire)
-		return
+	case errors.Is(err, errNoSession):
+		a.sessionNotFound(w, id)
+	default:
+		a.homeUnavailable(w, id, "", err)
 	}
-	a.sessionNotFound(w, id)
 }
 
 // noEvents answers an unknown Last-Event-ID.

@@ -612,6 +612,9 @@ func (s *server) Ended(session string) {
 	}
 }
 
+// Restore implements edge.Restorer.
+func (s *server) Restore(_ string, state []byte) { s.handshake("restored:" + string(state)) }
+
 func (s *server) log() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -706,6 +709,12 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 			`","capabilities":{},"serverInfo":{"name":"t","version":"0"}}`))
 	case "ping":
 		x.Reply([]byte(`{}`))
+	case "logging/setLevel":
+		s.handshake("level:" + jsonrpc.Text(jsonrpc.Get(m.Params, "level")))
+		x.Reply([]byte(`{}`))
+	case "resources/subscribe", "resources/unsubscribe":
+		s.handshake(m.Method[len("resources/"):] + ":" + jsonrpc.Text(jsonrpc.Get(m.Params, "uri")))
+		x.Reply([]byte(`{}`))
 	case "seen":
 		b, _ := json.Marshal(seen{x.Session, string(x.Version), x.Caller.ID, m.Method, x.Client, x.Header, m.Params, m.Raw})
 		x.Reply(b)
@@ -732,6 +741,9 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 	switch name {
 	case "echo":
 		x.Reply(append([]byte(`{"echo":`), append(orNull(args), '}')...))
+	case "save":
+		edge.Save(x, args)
+		x.Reply([]byte(`{}`))
 	case "burst":
 		n := 100
 		fmt.Sscan(string(jsonrpc.Get(args, "n")), &n)

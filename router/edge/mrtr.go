@@ -205,7 +205,8 @@ func (t *mrtr) endRoundTripLocked() (send func()) {
 		return func() {}
 	}
 	t.round, t.retried = nil, make(chan struct{})
-	t.state = statePrefix + rand.Text()
+	homes := &t.x.edge.sessions.homes
+	t.state = statePrefix + homes.prefix(homes.directory.Self()) + rand.Text()
 	t.x.edge.mrtrs.byState.Store(t.state, t)
 	body := t.inputRequired()
 	return func() {
@@ -241,11 +242,11 @@ type mrtrTable struct {
 	byState sync.Map // *mrtr by the requestState of its next round trip
 }
 
-// stop ends all of them, because their clients can no longer retry.
-func (m *mrtrTable) stop() {
+// stop ends all of them with a cause, because their clients can no longer retry.
+func (m *mrtrTable) stop(cause error) {
 	m.byState.Range(func(_, v any) bool {
 		if t := v.(*mrtr); t.current() == nil {
-			t.x.abort(ErrStopped)
+			t.x.abort(cause)
 		}
 		return true
 	})

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
@@ -23,6 +25,7 @@ import (
 // limited. A caller may have all sessions that nobody else wants. Beyond the limit, a caller with less than half of the
 // sessions evicts one of the caller with the most: the least recently used one that is not in use.
 type registry struct {
+	homes
 	edge *Edge
 	ids  *sessionid.IDs
 
@@ -39,13 +42,18 @@ var errNoSession = errors.New("session not found")
 func (r *registry) open(
 	ep *endpoint, src source, version protocol.Version, client inbound.ClientInfo,
 ) (*session, *jsonrpc.Error) {
+	if err := r.directory.Acts(); err != nil {
+		return nil, routerError(version, "The router cannot begin a session: "+err.Error(), reason.Unavailable, true)
+	}
 	s := ep.newSession(src, version, client)
 	if src.shared {
-		s.id = rand.Text()
+		s.id = r.prefix(s.home) + rand.Text()
 	} else {
 		s.path = src.path
 		s.record = newRecord(src, version, client)
+		s.record.Home = s.home
 		s.id = r.ids.Issue(&s.record, s.path)
+		s.named = r.named(&s.record)
 		s.record.Client = inbound.ClientInfo{}
 	}
 	if _, err := r.add(s); err != nil {
@@ -86,7 +94,7 @@ func (r *registry) add(s *session) (*session, *jsonrpc.Error) {
 func (r *registry) insert(s *session) (existing, evicted *session, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed || s.home != r.directory.Self() && !s.local {
 		return nil, nil, false
 	}
 	if existing = r.byID[s.id]; existing != nil {
@@ -183,6 +191,16 @@ func (r *registry) endAll(cause error) {
 	}
 }
 
+// Fenced ends all sessions because other replicas may adopt them now. Calls in flight end as outcome_unknown.
+func Fenced(e *Edge) {
+	for _, s := range e.sessions.all() {
+		if !s.local {
+			s.end(errFenced)
+		}
+	}
+	e.mrtrs.stop(errFenced)
+}
+
 // get returns the existing session of an endpoint with an id; else nil.
 func (r *registry) get(ep *endpoint, src source, id string) *session {
 	s := r.lookup(id)
@@ -192,10 +210,11 @@ func (r *registry) get(ep *endpoint, src source, id string) *session {
 	return s
 }
 
-// find returns the session with an id for a caller that is admitted. A session that its client did not end is
-// revived, also after a restart of the router. The error is errNoSession, or a *jsonrpc.Error if there is no room.
-func (r *registry) find(ep *endpoint, src source, id string) (*session, error) {
-	s := r.get(ep, src, id)
+// find returns the session with an id that lives here for a caller that is admitted. A session that its client did not
+// end is revived, also after a restart of the router. The error is errNoSession, a *jsonrpc.Error if there is no room,
+// or that of the directory.
+func (r *registry) find(ep *endpoint, src source, id string, at place) (*session, error) {
+	s := at.session
 	if s != nil && s.outlived(src.caller) {
 		s.end(ErrKeyRevoked)
 		s = nil
@@ -227,22 +246,30 @@ func (r *registry) endedByClient(record *sessionid.Record) bool {
 	return ended
 }
 
-// revive reopens a session from the record in its id.
+// revive reopens a session from the record in its id, with what its former home has saved.
 func (r *registry) revive(ep *endpoint, src source, id string) (*session, error) {
 	record, ok := r.sealed(src, id)
 	if !ok || !r.mayRevive(record, src) {
 		return nil, errNoSession
 	}
 	s := ep.newSession(src, record.Version, record.Client)
-	s.id, s.path = id, src.path
+	s.id, s.path, s.named = id, src.path, r.named(record)
+	state, err := r.directory.Load(src.ctx, s.named)
+	if err != nil && record.Home != s.home { // the home itself serves it without the store
+		return nil, err
+	}
 	s.handshake.unserved.add(record.Client.InitializeParams(record.Version), true)
-	s.own.StartAt(uint64(time.Now().UnixMilli()))
+	s.moving.restore(state)
+	s.handshake.unserved.moved = state != nil
+	base := uint64(time.Now().UnixMilli())
+	s.own.StartAt(base)
+	s.requests.sent = base // answers to requests from before belong to nobody
 	record.Client = inbound.ClientInfo{}
 	s.record = *record
-	other, err := r.add(s)
+	other, full := r.add(s)
 	switch {
-	case err != nil:
-		return nil, err
+	case full != nil:
+		return nil, full
 	case r.endedByClient(record): // ended during the revival
 		other.end(ErrSessionEnded)
 		return nil, errNoSession
@@ -269,7 +296,7 @@ func (r *registry) forbidRevival(record *sessionid.Record) {
 	if !record.Fresh(time.Now()) {
 		return
 	}
-	if err := r.ids.End(record); err != nil {
+	if err := errors.Join(r.ids.End(record), r.directory.End(context.Background(), r.named(record))); err != nil {
 		r.edge.log.Warn("recording the end of a session failed; its id is valid again after a restart", "error", err)
 	}
 }

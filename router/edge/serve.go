@@ -231,6 +231,9 @@ func (ep *endpoint) serveRequest(ctx context.Context, x *Exchange) {
 	if x.reply.state.Load() == live {
 		ep.run(ctx, x)
 	}
+	if x.session != nil && x.reply.state.Load() == succeeded {
+		note(x.session, &x.Message)
+	}
 	if x.reply.state.Load() == live {
 		x.Fail(noReply(context.Cause(ctx), x.Version))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
@@ -22,14 +23,17 @@ type session struct {
 	id       string
 	path     string           // where the id is valid; empty if the id is not sealed
 	record   sessionid.Record // sealed in the id; zero if the id is not sealed
+	named    cluster.Session  // in the directory; zero without replicas
 	endpoint *endpoint
 	owner    auth.Caller // caller that opened it
 	local    bool        // on stdio: no key is needed
+	home     uint64      // incarnation of this replica that may serve it
 
 	used      atomic.Int64 // time of the client's last message
 	handshake handshake
 	inFlight  inFlight
 	requests  clientRequests
+	moving    moving
 	own       output.SessionStream
 	life      sessionLife
 }
@@ -47,6 +51,7 @@ const (
 type sessionLife struct {
 	state   sessionState
 	refs    int           // 1 while open, plus 1 per activity
+	idle    chan struct{} // closed when there is no activity; nil = nobody waits for that
 	closing chan struct{} // closed when the session accepts no messages
 	ending  chan struct{} // closed when exchanges in flight are cancelled
 	done    chan struct{} // closed when Handler.Ended has returned
@@ -59,6 +64,7 @@ func (ep *endpoint) newSession(src source, version protocol.Version, client inbo
 		endpoint:  ep,
 		owner:     src.caller,
 		local:     src.local,
+		home:      e.sessions.directory.Self(),
 		handshake: handshake{version: version, client: client},
 		life: sessionLife{
 			refs:    1,
@@ -86,6 +92,17 @@ func (s *session) inUse() bool {
 	s.inFlight.mu.Lock()
 	defer s.inFlight.mu.Unlock()
 	return s.life.refs > 1
+}
+
+// closes reports whether the session accepts no more messages, once it has left the registry.
+func (s *session) closes() bool {
+	s.inFlight.mu.Lock()
+	open := s.life.state == sessionOpen
+	s.inFlight.mu.Unlock()
+	if !open {
+		<-s.life.closing
+	}
+	return !open
 }
 
 func (s *session) touch() { s.used.Store(int64(s.endpoint.edge.now())) }
@@ -156,17 +173,62 @@ func (s *session) end(cause error) {
 		s.inFlight.cancel(cause, all) // before closing is closed, so that contexts have the cause
 	}
 	if closes {
-		close(s.life.closing)
-		s.endpoint.edge.sessions.remove(s)
-		s.release()
+		s.close()
 	}
+}
+
+// close goes on with the end of a session that has just stopped to accept messages.
+func (s *session) close() {
+	s.endpoint.edge.sessions.remove(s)
+	close(s.life.closing)
+	s.release()
+}
+
+// endIdle ends the session if it is open and has no activity. It reports whether it did.
+func (s *session) endIdle() bool {
+	s.inFlight.mu.Lock()
+	idle := s.life.state == sessionOpen && s.life.refs == 1
+	if idle {
+		s.life.state = sessionClosing
+	}
+	s.inFlight.mu.Unlock()
+	if idle {
+		s.close()
+	}
+	return idle
+}
+
+// awaitIdle waits until the session has no activity or ctx ends.
+func (s *session) awaitIdle(ctx context.Context) {
+	s.inFlight.mu.Lock()
+	if s.life.refs > 1 && s.life.idle == nil {
+		s.life.idle = make(chan struct{})
+	}
+	idle, busy := s.life.idle, s.life.refs > 1
+	s.inFlight.mu.Unlock()
+	if !busy {
+		return
+	}
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+// leaveLocked ends one activity and reports whether it was the last.
+func (s *session) leaveLocked() (last bool) {
+	s.life.refs--
+	if s.life.refs == 1 && s.life.idle != nil {
+		close(s.life.idle)
+		s.life.idle = nil
+	}
+	return s.life.refs == 0
 }
 
 // release ends one activity. The last one finishes the session.
 func (s *session) release() {
 	s.inFlight.mu.Lock()
-	s.life.refs--
-	last := s.life.refs == 0
+	last := s.leaveLocked()
 	s.inFlight.mu.Unlock()
 	if last {
 		s.finish()
@@ -200,8 +262,7 @@ func (s *session) begin(x *Exchange) error {
 func (s *session) leave(x *Exchange) {
 	s.inFlight.mu.Lock()
 	s.inFlight.removeLocked(x)
-	s.life.refs--
-	last := s.life.refs == 0
+	last := s.leaveLocked()
 	s.inFlight.mu.Unlock()
 	if last {
 		s.finish()

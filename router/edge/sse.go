@@ -36,6 +36,9 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if (hop{t.reply}).beginsElsewhere(w, r, caller, nil) {
+		return
+	}
 	src := httpSource(r, caller)
 	src.shared = true
 	s, err := t.edge.sessions.open(&t.endpoint, src, protocol.V20241105, inbound.ClientInfo{})
@@ -62,7 +65,7 @@ func (t *sse) post(w http.ResponseWriter, r *http.Request) {
 	src.shared = true
 	s := t.edge.sessions.get(&t.endpoint, src, id)
 	if s == nil {
-		t.reply.sessionNotFound(w, "")
+		t.elsewhere(w, r, caller, id)
 		return
 	}
 	in, batch, ok := t.reply.receive(w, r, caller, false)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
@@ -63,7 +64,7 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 	case v == keyWrong:
 		t.reply.message(w, http.StatusOK, wrongKey(t.edge, &in.Message, in.DeclaredVersion()))
 	case v == unauthenticated:
-		t.serveUnauthenticated(w, src, id, in)
+		t.serveUnauthenticated(w, r, src, id, in)
 	default:
 		t.serve(w, r, src, id, in)
 	}
@@ -73,16 +74,15 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, id string, in *inbound.Message) {
 	var s *session
 	if id != "" {
-		var err error
-		if s, err = t.edge.sessions.find(&t.endpoint, src, id); err != nil {
-			t.reply.noSession(w, in.ID, err)
+		if s = t.session(w, r, src, id, in.Method, in.Sent); s == nil {
 			return
 		}
-		t.completeHandshake(s, src, in.Method) // for a revived session
+	} else if t.elsewhere(w, r, src, in) {
+		return
 	}
 	switch {
 	case !in.IsRequest():
-		t.notification(w, src, s, in)
+		t.notification(w, r, src, s, in)
 	case in.Method == "initialize" && in.Version == nil:
 		t.open(w, r, src, s, in)
 	case isRetry(in):
@@ -94,11 +94,41 @@ func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, i
 	}
 }
 
+// session returns the session with an id for a message with this method, after completing its handshake. nil = the
+// request is answered. body is that of a POST.
+func (t *streamable) session(
+	w http.ResponseWriter, r *http.Request, src source, id, method string, body []byte,
+) *session {
+	owner := &t.edge.sessions
+	for range homeTries {
+		at, ok := t.here(w, r, src, id, body)
+		if !ok {
+			return nil
+		}
+		s, err := owner.find(&t.endpoint, src, id, at)
+		switch {
+		case err != nil:
+			t.reply.noSession(w, idOf(body), err)
+			return nil
+		case s == at.session || owner.remains(src.ctx, s):
+			t.completeHandshake(s, src, method) // of a revived session
+			return s
+		}
+		s.end(errFenced)
+	}
+	t.reply.homeUnavailable(w, idOf(body), "", cluster.ErrMoved)
+	return nil
+}
+
 // notification serves a notification or a response.
-func (t *streamable) notification(w http.ResponseWriter, src source, s *session, in *inbound.Message) {
+func (t *streamable) notification(
+	w http.ResponseWriter, r *http.Request, src source, s *session, in *inbound.Message,
+) {
 	switch err := t.accept(src, s, in); {
 	case err == nil:
 		w.WriteHeader(http.StatusAccepted)
+	case s != nil && s.closes():
+		t.serve(w, r, src, s.id, in) // it is revived, perhaps elsewhere
 	case s != nil || t.edge.life.stopping.Load():
 		t.reply.unavailable(w, "", err)
 	default:
@@ -155,6 +185,10 @@ func (t *streamable) request(
 		if opening {
 			s.end(ErrSessionEnded)
 			w.Header().Del("Mcp-Session-Id")
+		} else if s != nil && s.closes() {
+			x.abort(nil)
+			t.serve(w, r, src, s.id, in) // it is revived, perhaps elsewhere
+			return
 		}
 		t.reply.refused(w, x, err)
 		return
@@ -201,15 +235,17 @@ func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
 		t.reply.invalidRequest(w, http.StatusBadRequest, "", "The Mcp-Session-Id header is missing")
 		return
 	}
-	owner := &t.edge.sessions
-	s := t.current(src, id)
+	at, ok := t.here(w, r, src, id, nil)
+	if !ok {
+		return
+	}
+	owner, s := &t.edge.sessions, at.session
 	if s == nil {
-		record, ok := owner.sealed(src, id)
-		if !ok || !owner.mayRevive(record, src) {
+		if !owner.mayRevive(at.record, src) {
 			t.reply.sessionNotFound(w, "")
 			return
 		}
-		owner.forbidRevival(record)
+		owner.forbidRevival(at.record)
 		s = t.current(src, id) // revived in the meantime
 	} else if !s.belongsTo(src.caller) {
 		t.reply.sessionNotFound(w, "")
@@ -240,12 +276,10 @@ func (t *streamable) get(w http.ResponseWriter, r *http.Request) {
 		t.reply.methodNotAllowed(w, "POST, OPTIONS") // only sessions have a GET stream
 		return
 	}
-	s, err := t.edge.sessions.find(&t.endpoint, src, id)
-	if err != nil {
-		t.reply.noSession(w, "", err)
+	s := t.session(w, r, src, id, "", nil)
+	if s == nil {
 		return
 	}
-	t.completeHandshake(s, src, "")
 	if !output.ParseAccept(r.Header).Events {
 		t.reply.invalidRequest(w, http.StatusNotAcceptable, "", "Accept must allow text/event-stream")
 		return

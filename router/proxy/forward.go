@@ -155,7 +155,7 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 		return
 	}
 	if s.searches() && name == searchTool {
-		if !s.limited(x, searchTool) {
+		if !s.p.parts.limited(x, searchTool) {
 			s.p.parts.Search.ServeSearch(ctx, x)
 		}
 		return
@@ -168,7 +168,7 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	case server == "":
 		unknown(ctx, s, x, "tool", name)
 	case s.mismatched(ctx, x, server, tool):
-	case s.limited(x, catalog.FullName(server, tool)):
+	case s.p.parts.limited(x, catalog.FullName(server, tool)):
 		record(ctx, s, x, server, tool, downstream.ErrRateLimited)
 	case tool == name:
 		s.forward(ctx, x, server, tool, params)
@@ -192,8 +192,8 @@ func (s *Surface) mismatched(ctx context.Context, x *edge.Exchange, server, tool
 }
 
 // limited counts a call of a tool. If it returns true, the client has received an error.
-func (s *Surface) limited(x *edge.Exchange, tool string) bool {
-	return s.p.parts.Limited != nil && s.p.parts.Limited(x, tool)
+func (p *Parts) limited(x *edge.Exchange, tool string) bool {
+	return p.Limited != nil && p.Limited(x, tool)
 }
 
 func (s *Surface) getPrompt(ctx context.Context, x *edge.Exchange) {

@@ -280,8 +280,9 @@ func TestListsPerKey(t *testing.T) {
 // found is a search that finds one tool.
 type found struct{ name string }
 
-func (found) SearchTool() []byte { return []byte(`{"name":"search_available_tools",` + object + `}`) }
-func (f found) Ended(string)     {}
+func (found) SearchTool() []byte       { return []byte(`{"name":"search_available_tools",` + object + `}`) }
+func (f found) Ended(string)           {}
+func (f found) Restore(string, []byte) {}
 
 func (f found) Exposed(*edge.Exchange) []string { return []string{f.name} }
 

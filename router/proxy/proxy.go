@@ -47,6 +47,7 @@ type Search interface {
 	SearchTool() []byte                // its raw definition
 	Exposed(x *edge.Exchange) []string // full names that the caller's last search found
 	Ended(session string)              // forgets what its searches found
+	Restore(session string, state []byte)
 }
 
 // Clients sends messages to client sessions outside of any request.
@@ -111,6 +112,13 @@ func (s *Surface) Ended(session string) {
 	s.p.servers.Sessions().Leave(session)
 	if s.p.parts.Search != nil {
 		s.p.parts.Search.Ended(session)
+	}
+}
+
+// Restore implements edge.Restorer.
+func (s *Surface) Restore(session string, state []byte) {
+	if s.p.parts.Search != nil {
+		s.p.parts.Search.Restore(session, state)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // Message is a client's message with the relevant members of its _meta. Absent raw values are nil.
 type Message struct {
 	jsonrpc.Message        // without the API key
+	Sent            []byte // the whole message as it was sent
 	Key             string // _meta.api_key
 	HasKey          bool
 	Version         []byte // protocol version; present in each message since 2026-07-28
@@ -54,7 +55,7 @@ const (
 // Parse reads a message and removes its API key. If it fails, the id is set as far as it is known.
 func Parse(b []byte) (Message, *jsonrpc.Error) {
 	m, err := jsonrpc.Parse(b)
-	in := Message{Message: m}
+	in := Message{Message: m, Sent: b}
 	if err != nil {
 		return in, err
 	}

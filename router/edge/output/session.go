@@ -96,6 +96,9 @@ func (s *SessionStream) WriteEvents(out *Outputs, w http.ResponseWriter, r *http
 	sink := newEventSink(w, s.cursor, connOf(r))
 	var missed []event
 	if last && s.replay != nil {
+		if seq > s.cursor.seq {
+			seq = 0 // of the same session at another replica
+		}
 		missed = s.replay.after(0, seq)
 	}
 	if sink.resend(missed) == nil {

@@ -5,8 +5,8 @@
 // it. [IDs.Keep] stores the key and these records in a folder, which several processes may share. [IDs.Share] uses keys
 // that replicas share and renew.
 //
-// IDs are safe for concurrent use after Keep and Share. The records of ended sessions are bounded per hour and per caller:
-// beyond the bound, no session of that hour is revived. [DeriveKey] returns keys for other seals.
+// IDs are safe for concurrent use after Keep and Share. The records of ended sessions are bounded per hour and per
+// caller: beyond the bound, no session of that hour is revived. [DeriveKey] returns keys for other seals.
 package sessionid
 
 import (

@@ -47,6 +47,9 @@ func (r *Record) Fresh(now time.Time) bool {
 	return age < recordLife && age > -clockSkew
 }
 
+// Ends returns when a session with the record can no longer be revived.
+func (r *Record) Ends() time.Time { return r.Start.Add(recordLife) }
+
 var idEncoding = base64.RawURLEncoding.Strict()
 
 // Issue returns a new id for a session with record r, valid on one path, and sets r.Tag. The id holds as many members

@@ -1,0 +1,247 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/tracing"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+)
+
+// hop passes requests on to other replicas.
+type hop struct{ replies }
+
+// forward passes a request on to another replica as it came. It reports false if that is not the home, or no longer;
+// then nothing is written.
+func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller, to cluster.Place, body []byte) bool {
+	e := a.edge
+	if cluster.Forwarded(r.Context()) { // once only
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		return true
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if e.tracer.On() {
+		within, links := tracing.Remote{Header: r.Header}.Context(ctx, !caller.Anonymous)
+		var span trace.Span
+		ctx, span = e.tracer.Start(within, "forward", trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...))
+		defer span.End()
+	}
+	until := e.life.quit
+	if r.Method == http.MethodPost {
+		size := len(body) + output.SmallMessage
+		if !e.budget.Enter(caller.ID, size) {
+			a.tooManyRequests(w, idOf(body), e.noRoom(versionOf(body)))
+			return true
+		}
+		defer e.budget.Leave(caller.ID, size)
+		e.life.beginRequest()
+		defer e.life.endRequest()
+	} else {
+		until = e.life.stopped // the client goes on with another stream
+	}
+	e.life.spawn("passing a request on", func() {
+		select {
+		case <-until:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	requests := requestsIn(body)
+	own := maps.Clone(w.Header())
+	clear(w.Header()) // the other replica sets them, too
+	relay := output.NewRelay(&e.out, w, r, requests)
+	err := to.Forward(relay, original(ctx, r, body))
+	if !relay.Begun() {
+		maps.Copy(w.Header(), own)
+	}
+	switch {
+	case err == nil, r.Context().Err() != nil: // nobody reads it
+	case relay.Begun():
+		if !relay.Complete(func(id jsonrpc.ID) output.Message { return output.Error(id, lost(versionOf(body))) }) {
+			panic(http.ErrAbortHandler) // the client sees that the response is incomplete
+		}
+	case errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrMoved):
+		return false
+	case errors.Is(err, cluster.ErrUnavailable):
+		a.homeUnavailable(w, idOf(body), versionOf(body), err)
+	case r.Method != http.MethodPost:
+		return false // to repeat it does no harm
+	case len(requests) == 0:
+		a.homeUnavailable(w, "", versionOf(body), err)
+	default:
+		a.lost(w, r, caller, body, requests)
+	}
+	return true
+}
+
+// lost answers the requests of a body whose outcome is unknown.
+func (a hop) lost(
+	w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte, requests []jsonrpc.ID,
+) {
+	version := versionOf(body)
+	resp := &output.Response{}
+	resp.Begin(&a.edge.out, w, r, statusOf(version), nil)
+	if jsonrpc.IsBatch(body) {
+		b := output.NewBatch(a.edge.budget, caller.ID, resp.Sender, len(requests))
+		for i, id := range requests {
+			b.Set(i, output.Error(id, lost(version)))
+		}
+		b.Done()
+	} else {
+		resp.Send(output.Error(requests[0], lost(version)), true)
+	}
+	resp.Finish()
+}
+
+// lost returns the error for a request whose replica has gone.
+func lost(v protocol.Version) *jsonrpc.Error {
+	const text = "The replica that served the request has gone; the request may have done its work"
+	return routerError(v, text, reason.OutcomeUnknown, false)
+}
+
+// homeUnavailable answers a request whose session lives where it cannot be reached now.
+func (a replies) homeUnavailable(w http.ResponseWriter, id jsonrpc.ID, v protocol.Version, err error) {
+	w.Header()["Retry-After"] = []string{"1"}
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) {
+		a.edge.log.Debug("A session cannot be reached", "error", err)
+		wire = routerError(v, "The session cannot be reached now", reason.Unavailable, true)
+	}
+	a.unavailable(w, id, wire)
+}
+
+// requestsIn returns the ids of the requests in a body that may be a batch.
+func requestsIn(body []byte) (ids []jsonrpc.ID) {
+	raws := [][]byte{body}
+	if jsonrpc.IsBatch(body) {
+		raws, _ = jsonrpc.Batch(body) // the home refuses a bad one
+	}
+	for _, raw := range raws {
+		if m, err := jsonrpc.Parse(raw); err == nil && m.IsRequest() {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// idOf returns the id of the request in a body; empty if there is not one.
+func idOf(body []byte) jsonrpc.ID {
+	if ids := requestsIn(body); len(ids) == 1 && !jsonrpc.IsBatch(body) {
+		return ids[0]
+	}
+	return ""
+}
+
+// versionOf returns the protocol version that the message in a body declares.
+func versionOf(body []byte) protocol.Version {
+	m, _ := inbound.Parse(body) // a batch has none
+	return m.DeclaredVersion()
+}
+
+// credentials are the headers of a request that name its caller. The edge removes them when it has read them.
+type credentials struct{ authorization, apiKey []string }
+
+type credentialsKey struct{}
+
+// keepCredentials returns r with its credentials, so that the request can be passed on.
+func keepCredentials(r *http.Request) *http.Request {
+	c := &credentials{r.Header["Authorization"], r.Header["X-Api-Key"]}
+	return r.WithContext(context.WithValue(r.Context(), credentialsKey{}, c))
+}
+
+// original returns the request as it came, within the span of ctx.
+func original(ctx context.Context, r *http.Request, body []byte) *http.Request {
+	r = r.Clone(ctx)
+	if trace.SpanContextFromContext(ctx).IsSampled() {
+		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
+	}
+	if c, ok := ctx.Value(credentialsKey{}).(*credentials); ok {
+		for name, values := range map[string][]string{"Authorization": c.authorization, "X-Api-Key": c.apiKey} {
+			if values != nil {
+				r.Header[name] = values
+			}
+		}
+	}
+	if body != nil {
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	}
+	return r
+}
+
+// beginsElsewhere passes a request that belongs to no session on to another replica if this one drains. It reports
+// whether the request is answered.
+func (a hop) beginsElsewhere(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) bool {
+	d := a.edge.sessions.directory
+	if !d.Draining() || cluster.Forwarded(r.Context()) {
+		return false
+	}
+	to, ok := d.Elsewhere()
+	return ok && a.forward(w, r, caller, to, body)
+}
+
+// boundElsewhere passes a request on whose name, as begun by prefix, tells another home. What the name denotes ends
+// with its home. It reports whether the request is answered; gone means that the home is no more.
+func (a hop) boundElsewhere(
+	w http.ResponseWriter, r *http.Request, caller auth.Caller, name string, body []byte,
+) (answered, gone bool) {
+	d := a.edge.sessions.directory
+	digits, _, found := strings.Cut(name, "-")
+	home, err := strconv.ParseUint(digits, 16, 64)
+	if !found || err != nil || home == 0 || home == d.Self() {
+		return false, false
+	}
+	to, err := d.At(home)
+	switch {
+	case errors.Is(err, cluster.ErrEnded):
+		return false, true
+	case err != nil:
+		a.homeUnavailable(w, idOf(body), versionOf(body), err)
+		return true, false
+	}
+	answered = a.forward(w, r, caller, to, body)
+	return answered, !answered
+}
+
+// elsewhere passes a message without a session on: a retry to the home of its request, and others while this replica
+// drains. It reports whether the message is answered.
+func (t *streamable) elsewhere(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
+	if !isRetry(in) {
+		return in.IsRequest() && (hop{t.reply}).beginsElsewhere(w, r, src.caller, in.Sent)
+	}
+	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
+	answered, gone := (hop{t.reply}).boundElsewhere(w, r, src.caller, strings.TrimPrefix(state, statePrefix), in.Sent)
+	if gone {
+		(hop{t.reply}).lost(w, r, src.caller, in.Sent, []jsonrpc.ID{in.ID})
+	}
+	return answered || gone
+}
+
+// elsewhere passes a message of a session that is not open here on to the home of the session.
+func (t *sse) elsewhere(w http.ResponseWriter, r *http.Request, caller auth.Caller, id string) {
+	if t.edge.sessions.replicated {
+		body, ok := t.reply.readBody(w, r, caller)
+		if !ok {
+			return
+		}
+		if answered, _ := (hop{t.reply}).boundElsewhere(w, r, caller, id, body); answered {
+			return
+		}
+	}
+	t.reply.sessionNotFound(w, "")
+}

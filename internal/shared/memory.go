@@ -2,7 +2,6 @@ package shared
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +14,8 @@ type Memory struct {
 	mu       sync.Mutex
 	revision uint64
 	entries  map[string]*stored
-	changed  chan struct{} // closed at the next change
+	watches  map[*watch]struct{}
+	closed   bool
 }
 
 // stored is an entry with the timer of its expiry.
@@ -24,14 +24,29 @@ type stored struct {
 	expiry *time.Timer // nil = it stays
 }
 
+// watch is one call of Watch.
+type watch struct {
+	prefix  string
+	pending map[string]change // the last change of each key that the call has not passed on
+	wake    chan struct{}     // has room for one
+}
+
+// change is a change of an entry. Its revision differs from that of an entry that was deleted.
+type change struct {
+	Entry
+	revision uint64
+}
+
 // NewMemory returns an empty Memory.
-func NewMemory() *Memory { return &Memory{entries: map[string]*stored{}, changed: make(chan struct{})} }
+func NewMemory() *Memory {
+	return &Memory{entries: map[string]*stored{}, watches: map[*watch]struct{}{}}
+}
 
 // Get implements State.
 func (m *Memory) Get(_ context.Context, key string) (Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e := m.entries[key]; e != nil && e.Value != nil {
+	if e := m.entries[key]; e != nil {
 		return e.Entry, nil
 	}
 	return Entry{Key: key}, nil
@@ -47,10 +62,13 @@ func (m *Memory) Put(_ context.Context, key string, value []byte, revision uint6
 	if m.revisionOf(key) != revision {
 		return 0, ErrConflict
 	}
-	e := m.store(key, value)
-	if ttl > 0 {
+	m.drop(key)
+	e := &stored{Entry: Entry{Key: key, Value: value, Revision: m.revision + 1, Created: time.Now()}}
+	if ttl > 0 && !m.closed {
 		e.expiry = time.AfterFunc(ttl, func() { _ = m.Delete(context.Background(), key, e.Revision) })
 	}
+	m.entries[key] = e
+	m.tell(e.Entry)
 	return e.Revision, nil
 }
 
@@ -61,33 +79,41 @@ func (m *Memory) Delete(_ context.Context, key string, revision uint64) error {
 	if revision == 0 || m.revisionOf(key) != revision {
 		return ErrConflict
 	}
-	m.store(key, nil)
+	m.drop(key)
+	m.tell(Entry{Key: key})
 	return nil
 }
 
 // Watch implements State.
 func (m *Memory) Watch(ctx context.Context, prefix string, f func(Entry)) error {
-	seen := uint64(0)
+	w := &watch{prefix: prefix, pending: map[string]change{}, wake: make(chan struct{}, 1)}
+	m.mu.Lock()
+	for _, e := range m.entries {
+		w.add(change{e.Entry, e.Revision})
+	}
+	m.watches[w] = struct{}{}
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		delete(m.watches, w)
+		m.mu.Unlock()
+	}()
 	for first := true; ctx.Err() == nil; first = false {
 		m.mu.Lock()
-		var changes []Entry
-		for _, e := range m.entries {
-			if e.Revision > seen && strings.HasPrefix(e.Key, prefix) && (e.Value != nil || !first) {
-				changes = append(changes, e.Entry)
-			}
-		}
-		seen = m.revision
-		changed := m.changed
+		changes := slices.Collect(maps.Values(w.pending))
+		w.pending = map[string]change{}
 		m.mu.Unlock()
-		slices.SortFunc(changes, func(a, b Entry) int { return int(a.Revision) - int(b.Revision) })
-		for _, e := range changes {
-			f(e)
+		slices.SortFunc(changes, func(a, b change) int { return int(a.revision) - int(b.revision) })
+		for _, c := range changes {
+			if !first || c.Value != nil {
+				f(c.Entry)
+			}
 		}
 		if first {
 			f(Entry{})
 		}
 		select {
-		case <-changed:
+		case <-w.wake:
 		case <-ctx.Done():
 		}
 	}
@@ -97,53 +123,50 @@ func (m *Memory) Watch(ctx context.Context, prefix string, f func(Entry)) error 
 // Connected implements State.
 func (m *Memory) Connected() bool { return true }
 
+// Close stops the expiry of entries.
+func (m *Memory) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	for _, e := range m.entries {
+		if e.expiry != nil {
+			e.expiry.Stop()
+		}
+	}
+}
+
 // revisionOf returns the revision of the entry of a key; 0 if there is none.
 func (m *Memory) revisionOf(key string) uint64 {
-	if e := m.entries[key]; e != nil && e.Value != nil {
+	if e := m.entries[key]; e != nil {
 		return e.Revision
 	}
 	return 0
 }
 
-// store replaces an entry.
-func (m *Memory) store(key string, value []byte) *stored {
-	if old := m.entries[key]; old != nil && old.expiry != nil {
-		old.expiry.Stop()
+// drop removes an entry without telling the watches.
+func (m *Memory) drop(key string) {
+	if e := m.entries[key]; e != nil && e.expiry != nil {
+		e.expiry.Stop()
 	}
+	delete(m.entries, key)
+}
+
+// tell counts a change and passes it to the watches.
+func (m *Memory) tell(e Entry) {
 	m.revision++
-	e := &stored{Entry: Entry{Key: key, Value: value, Revision: m.revision, Created: time.Now()}}
-	m.entries[key] = e
-	if len(m.entries) > 2*maxDeleted {
-		m.forget()
-	}
-	close(m.changed)
-	m.changed = make(chan struct{})
-	return e
-}
-
-// maxDeleted is the number of deleted entries kept so that watches see them.
-const maxDeleted = 10_000
-
-// forget drops the oldest deleted entries beyond maxDeleted.
-func (m *Memory) forget() {
-	deleted := slices.DeleteFunc(slices.Collect(maps.Values(m.entries)), func(e *stored) bool { return e.Value != nil })
-	slices.SortFunc(deleted, func(a, b *stored) int { return int(b.Revision) - int(a.Revision) })
-	for _, e := range deleted[min(maxDeleted, len(deleted)):] {
-		delete(m.entries, e.Key)
+	for w := range m.watches {
+		w.add(change{e, m.revision})
 	}
 }
 
-// Check returns an error for a key or value that no State stores.
-func Check(key string, value []byte) error {
-	valid := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '/'
+// add notes a change of a key that the watch covers.
+func (w *watch) add(c change) {
+	if !strings.HasPrefix(c.Key, w.prefix) {
+		return
 	}
-	switch {
-	case key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return !valid(r) }) ||
-		slices.Contains(strings.Split(key, "/"), ""):
-		return fmt.Errorf("%q is not a key of the shared state", key)
-	case len(value) == 0 || len(value) > maxValue:
-		return fmt.Errorf("the value of %s has %d bytes; 1 to %d can be shared", key, len(value), maxValue)
+	w.pending[c.Key] = c
+	select {
+	case w.wake <- struct{}{}:
+	default:
 	}
-	return nil
 }

@@ -1,0 +1,448 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	njs "github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/agenticnexus/agenticnexus/internal/shared"
+	"github.com/agenticnexus/agenticnexus/internal/shared/jetstream"
+	"github.com/agenticnexus/agenticnexus/tests/network"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(network.Leftover),
+		goleak.IgnoreTopFunction("github.com/klauspost/compress/s2.NewWriter.func1"))
+}
+
+// start starts a NATS server that ends with the test. Its options are in JSON like a configuration file.
+func start(t testing.TB, folder string, port int, change func(*server.Options)) *server.Server {
+	t.Helper()
+	opts := &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: folder, NoLog: true, NoSigs: true}
+	if change != nil {
+		change(opts)
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("NATS does not start")
+	}
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	return s
+}
+
+func open(t testing.TB, opts jetstream.Options) *jetstream.Store {
+	t.Helper()
+	if opts.Bucket == "" {
+		opts.Bucket = "test"
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	s, err := jetstream.Open(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// states are the implementations; both keep what State promises.
+func states() map[string]func(t testing.TB) shared.State {
+	return map[string]func(testing.TB) shared.State{
+		"memory": func(t testing.TB) shared.State {
+			m := shared.NewMemory()
+			t.Cleanup(m.Close)
+			return m
+		},
+		"jetstream": func(t testing.TB) shared.State {
+			return open(t, jetstream.Options{URL: start(t, t.TempDir(), -1, nil).ClientURL()})
+		},
+		"sealed": func(t testing.TB) shared.State {
+			m := shared.NewMemory()
+			t.Cleanup(m.Close)
+			ring, err := shared.OpenRing(t.Context(), m, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return shared.Sealed(m, ring)
+		},
+	}
+}
+
+// view is what a watch has reported.
+type view struct {
+	mu      sync.Mutex
+	entries map[string]string
+	log     []string
+	begun   int
+}
+
+// watch follows a prefix until the test ends.
+func watch(t testing.TB, s shared.State, prefix string) *view {
+	v := &view{entries: map[string]string{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		_ = s.Watch(ctx, prefix, func(e shared.Entry) {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			switch {
+			case e.Key == "":
+				v.begun++
+				v.log = append(v.log, "begun")
+			case e.Value == nil:
+				delete(v.entries, e.Key)
+				v.log = append(v.log, "-"+e.Key)
+			default:
+				v.entries[e.Key] = string(e.Value)
+				v.log = append(v.log, e.Key+"="+string(e.Value))
+			}
+		})
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return v
+}
+
+// has waits until the watch has begun and reported exactly these entries.
+func (v *view) has(t testing.TB, want map[string]string) {
+	t.Helper()
+	until(t, func() error {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.begun != 1 || !maps.Equal(v.entries, want) {
+			return fmt.Errorf("got %v (begun %d), want %v", v.entries, v.begun, want)
+		}
+		return nil
+	})
+}
+
+// until polls until check succeeds.
+func until(t testing.TB, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func put(t testing.TB, s shared.State, key, value string, revision uint64, ttl time.Duration) uint64 {
+	t.Helper()
+	r, err := s.Put(t.Context(), key, []byte(value), revision, ttl)
+	if err != nil {
+		t.Fatalf("put %s: %v", key, err)
+	}
+	return r
+}
+
+// TestState checks what State promises.
+func TestState(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		run  func(*testing.T, shared.State)
+	}{
+		{"compare and set", func(t *testing.T, s shared.State) {
+			one := put(t, s, "a/b", "1", 0, 0)
+			for _, wrong := range []uint64{0, one - 1, one + 1} {
+				if _, err := s.Put(t.Context(), "a/b", []byte("2"), wrong, 0); !errors.Is(err, shared.ErrConflict) {
+					t.Errorf("put with revision %d instead of %d: got %v", wrong, one, err)
+				}
+				if err := s.Delete(t.Context(), "a/b", wrong); !errors.Is(err, shared.ErrConflict) {
+					t.Errorf("delete with revision %d instead of %d: got %v", wrong, one, err)
+				}
+			}
+			two := put(t, s, "a/b", "2", one, 0)
+			e, err := s.Get(t.Context(), "a/b")
+			if err != nil || e.Key != "a/b" || string(e.Value) != "2" || e.Revision != two || two <= one ||
+				time.Since(e.Created).Abs() > time.Minute {
+				t.Errorf("get: got %+v, %v", e, err)
+			}
+			if err := s.Delete(t.Context(), "a/b", two); err != nil {
+				t.Error(err)
+			}
+			if e, err := s.Get(t.Context(), "a/b"); err != nil || e.Revision != 0 || e.Value != nil || e.Key != "a/b" {
+				t.Errorf("get after delete: got %+v, %v", e, err)
+			}
+			if _, err := s.Put(t.Context(), "a/b", []byte("3"), two, 0); !errors.Is(err, shared.ErrConflict) {
+				t.Errorf("put after delete: got %v", err)
+			}
+			put(t, s, "a/b", "3", 0, 0)
+		}},
+		{"one of many wins", func(t *testing.T, s shared.State) {
+			for round, revision := 0, uint64(0); round < 3; round++ {
+				var wins atomic.Uint64
+				var won atomic.Uint64
+				var all sync.WaitGroup
+				for range 100 {
+					all.Go(func() {
+						r, err := s.Put(t.Context(), "k", []byte("v"), revision, 0)
+						if err == nil {
+							wins.Add(1)
+							won.Store(r)
+						} else if !errors.Is(err, shared.ErrConflict) {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				if wins.Load() != 1 {
+					t.Fatalf("round %d: got %d winners", round, wins.Load())
+				}
+				if revision = won.Load(); round == 1 { // the last round creates over a deletion
+					if err := s.Delete(t.Context(), "k", revision); err != nil {
+						t.Fatal(err)
+					}
+					revision = 0
+				}
+			}
+		}},
+		{"expiry", func(t *testing.T, s shared.State) {
+			v := watch(t, s, "a/")
+			one := put(t, s, "a/short", "1", 0, time.Second)
+			put(t, s, "a/renewed", "1", put(t, s, "a/renewed", "0", 0, time.Second), time.Hour)
+			put(t, s, "a/kept", "1", put(t, s, "a/kept", "0", 0, time.Second), 0)
+			v.has(t, map[string]string{"a/renewed": "1", "a/kept": "1"})
+			if _, err := s.Put(t.Context(), "a/short", []byte("2"), one, 0); !errors.Is(err, shared.ErrConflict) {
+				t.Errorf("renewal after the end: got %v", err)
+			}
+			put(t, s, "a/short", "2", 0, time.Hour)
+			v.has(t, map[string]string{"a/short": "2", "a/renewed": "1", "a/kept": "1"})
+		}},
+		{"watch", func(t *testing.T, s shared.State) {
+			gone := put(t, s, "a/gone", "1", 0, 0)
+			if err := s.Delete(t.Context(), "a/gone", gone); err != nil {
+				t.Fatal(err)
+			}
+			put(t, s, "a/b1", "1", 0, 0)
+			r := put(t, s, "a/b2", "1", 0, 0)
+			put(t, s, "a/c", "1", 0, 0)
+			put(t, s, "ab", "1", 0, 0)
+			v, all := watch(t, s, "a/b"), watch(t, s, "")
+			v.has(t, map[string]string{"a/b1": "1", "a/b2": "1"})
+			for i := range 50 {
+				r = put(t, s, "a/b2", fmt.Sprint(i), r, 0)
+			}
+			put(t, s, "a/b3", "1", 0, 0)
+			if err := s.Delete(t.Context(), "a/b2", r); err != nil {
+				t.Fatal(err)
+			}
+			v.has(t, map[string]string{"a/b1": "1", "a/b3": "1"})
+			all.has(t, map[string]string{"a/b1": "1", "a/b3": "1", "a/c": "1", "ab": "1"})
+			got := strings.Join(v.log, " ")
+			if !strings.HasPrefix(got, "a/b1=1 a/b2=1 begun ") || !strings.HasSuffix(got, "a/b3=1 -a/b2") {
+				t.Errorf("got %s", got)
+			}
+		}},
+		{"keys and values", func(t *testing.T, s shared.State) {
+			for _, key := range []string{"", "/", "a/", "/a", "a//b", "a.b", "a b", "a*", "ä", strings.Repeat("a", 257)} {
+				if _, err := s.Put(t.Context(), key, []byte("1"), 0, 0); err == nil {
+					t.Errorf("key %q: got no error", key)
+				}
+			}
+			for _, size := range []int{0, 256<<10 + 1} {
+				if _, err := s.Put(t.Context(), "k", make([]byte, size), 0, 0); err == nil {
+					t.Errorf("%d bytes: got no error", size)
+				}
+			}
+			large := bytes.Repeat([]byte("x"), 256<<10-32)
+			put(t, s, strings.Repeat("k", 256), string(large), 0, 0)
+			e, err := s.Get(t.Context(), strings.Repeat("k", 256))
+			if err != nil || !bytes.Equal(e.Value, large) {
+				t.Errorf("got %d bytes, %v", len(e.Value), err)
+			}
+		}},
+	} {
+		for name, state := range states() {
+			t.Run(row.name+"/"+name, func(t *testing.T) { row.run(t, state(t)) })
+		}
+	}
+}
+
+// TestDisruptions checks that operations fail quickly while NATS is away, and that watches go on afterwards.
+func TestDisruptions(t *testing.T) {
+	const slow = 100 // ms
+	for _, row := range []struct {
+		name    string
+		disrupt func(t *testing.T, n *network.Network, s *server.Server, folder string) (mend func())
+		lost    bool // of what was stored
+		down    bool // until mended
+	}{
+		{name: "connection refused", down: true, disrupt: func(t *testing.T, n *network.Network, _ *server.Server, _ string) func() {
+			n.Stop()
+			return func() { n.Restart() }
+		}},
+		{name: "silence", down: true, disrupt: func(t *testing.T, n *network.Network, _ *server.Server, _ string) func() {
+			n.Disturb(network.Toxic{Kind: "timeout", Attributes: `"timeout":0`})
+			return func() { n.Restart() }
+		}},
+		{name: "slow", disrupt: func(t *testing.T, n *network.Network, _ *server.Server, _ string) func() {
+			n.Disturb(network.Toxic{Kind: "latency", Attributes: fmt.Sprintf(`"latency":%d`, slow)})
+			return func() {}
+		}},
+		{name: "restart", down: true, disrupt: func(t *testing.T, _ *network.Network, s *server.Server, folder string) func() {
+			return restart(t, s, folder)
+		}},
+		{name: "restart without data", down: true, lost: true, disrupt: func(t *testing.T, _ *network.Network, s *server.Server, _ string) func() {
+			return restart(t, s, t.TempDir())
+		}},
+		{name: "bucket deleted", lost: true, disrupt: func(t *testing.T, _ *network.Network, s *server.Server, _ string) func() {
+			remove(t, s.ClientURL(), "test")
+			return func() {}
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			folder := t.TempDir()
+			nats := start(t, folder, -1, nil)
+			n := network.New(t, nats.Addr().String())
+			url := "nats://" + n.Address()
+			s := open(t, jetstream.Options{URL: url})
+			v := watch(t, s, "a/")
+			put(t, s, "a/1", "before", 0, 0)
+			put(t, s, "a/2", "before", 0, 0)
+			v.has(t, map[string]string{"a/1": "before", "a/2": "before"})
+
+			mend := row.disrupt(t, n, nats, folder)
+			if row.down {
+				until(t, func() error {
+					begin := time.Now()
+					_, err := s.Put(t.Context(), "a/late", []byte("1"), 1, 0) // conflicts if it arrives
+					if took := time.Since(begin); took > 3*time.Second {
+						t.Errorf("an operation took %s", took)
+					}
+					if s.Connected() || !errors.Is(err, shared.ErrUnreachable) {
+						return fmt.Errorf("got %v", err)
+					}
+					return nil
+				})
+			}
+			mend()
+			want := map[string]string{"a/1": "before", "a/2": "before", "a/3": "after"}
+			if row.lost {
+				want = map[string]string{"a/3": "after"}
+			}
+			until(t, func() error { // the change of another replica
+				_, err := s.Put(t.Context(), "a/3", []byte("after"), 0, 0)
+				if errors.Is(err, shared.ErrConflict) { // an earlier attempt arrived
+					err = nil
+				}
+				return err
+			})
+			v.has(t, want)
+		})
+	}
+}
+
+func restart(t *testing.T, s *server.Server, folder string) func() {
+	port := s.Addr().(*net.TCPAddr).Port
+	s.Shutdown()
+	s.WaitForShutdown()
+	return func() { start(t, folder, port, nil) }
+}
+
+// remove deletes a bucket as an administrator would.
+func remove(t *testing.T, url, bucket string) {
+	t.Helper()
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := njs.New(conn)
+	if err == nil {
+		err = js.DeleteKeyValue(t.Context(), bucket)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFull checks the error of a full bucket.
+func TestFull(t *testing.T) {
+	s := open(t, jetstream.Options{URL: start(t, t.TempDir(), -1, nil).ClientURL(), MaxBytes: 1 << 20})
+	var err error
+	for i := 0; err == nil && i < 10; i++ {
+		_, err = s.Put(t.Context(), fmt.Sprintf("k/%d", i), make([]byte, 200<<10), 0, 0)
+	}
+	if !errors.Is(err, shared.ErrFull) {
+		t.Errorf("got %v", err)
+	}
+	if e, err := s.Get(t.Context(), "k/0"); err != nil || e.Revision == 0 {
+		t.Errorf("an entry was lost: got %+v, %v", e.Revision, err)
+	}
+}
+
+// TestOpenErrors checks the lines that Open fails with.
+func TestOpenErrors(t *testing.T) {
+	plain := start(t, t.TempDir(), -1, nil).ClientURL()
+	locked := start(t, t.TempDir(), -1, func(o *server.Options) {
+		o.Users = []*server.User{
+			{Username: "joe", Password: "hidden"},
+			{Username: "deny", Password: "hidden", Permissions: &server.Permissions{
+				Publish: &server.SubjectPermission{Deny: []string{"$JS.API.>"}}}},
+		}
+	})
+	without := start(t, "", -1, func(o *server.Options) { o.JetStream = false })
+	for _, row := range []struct {
+		name string
+		opts jetstream.Options
+		want string
+	}{
+		{"nobody listens", jetstream.Options{URL: "nats://joe:hidden@127.0.0.1:1"},
+			"NATS at 127.0.0.1:1: nothing listens there"},
+		{"no user", jetstream.Options{URL: locked.ClientURL()}, "refuses the credentials"},
+		{"wrong password", jetstream.Options{URL: "nats://joe:hidden2@" + locked.Addr().String()}, "refuses the credentials"},
+		{"no permission", jetstream.Options{URL: "nats://deny:hidden@" + locked.Addr().String()}, "$KV.test.>"},
+		{"no JetStream", jetstream.Options{URL: without.ClientURL()}, "start it with -js"},
+		{"no TLS", jetstream.Options{URL: strings.Replace(plain, "nats:", "tls:", 1)}, "TLS"},
+		{"no credentials file", jetstream.Options{URL: plain, Credentials: filepath.Join(t.TempDir(), "none")}, "none"},
+		{"another bucket", jetstream.Options{URL: plain, Bucket: "other"}, "bucket other exists with other settings"},
+		{"not a URL", jetstream.Options{URL: "nats://joe:hidden@:x:y"}, "is not a URL"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.opts.Bucket == "other" {
+				conn, err := nats.Connect(plain)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				js, _ := njs.New(conn)
+				if _, err := js.CreateKeyValue(t.Context(), njs.KeyValueConfig{Bucket: "other"}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				row.opts.Bucket = "test"
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			_, err := jetstream.Open(ctx, row.opts)
+			if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "hidden") ||
+				strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want %q", err, row.want)
+			}
+			t.Log(err)
+		})
+	}
+}

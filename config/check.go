@@ -197,7 +197,7 @@ func (c settingsCheck) settings(s *Settings) {
 		c.limits(path, p.Limits(), func(item string) { c.fail(item, "names no server: %s", c.got(item)) })
 	}
 	c.policy(s)
-	clusterCheck{c.checker}.cluster(s)
+	clusterCheck(c).cluster(s)
 	c.oneOf("audit.arguments", s.Audit.Arguments, audit.ArgumentsNone, audit.ArgumentsHash, audit.ArgumentsRedacted)
 	c.oneOf("audit.on_failure", s.Audit.OnFailure, audit.FailureContinue, audit.FailureRefuse)
 	if s.Audit.Path == "" && (c.given("audit.path") || c.given("audit.arguments") || c.given("audit.on_failure")) {

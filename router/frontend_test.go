@@ -306,6 +306,22 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// A replica that has lost NATS is degraded.
+func TestHealth_Cluster(t *testing.T) {
+	c := &router.Cluster{Name: "n", Replica: "a", NATS: router.NATSConnected, Replicas: []router.Replica{{Name: "a", Sessions: 2}}}
+	k := newKit(t, func(o *router.Options, _ *downstream.Options) { o.Cluster = func() *router.Cluster { return c } })
+	k.call("run", `{"tool":"peer__echo"}`) // connects
+	for nats, want := range map[string]string{router.NATSConnected: "healthy", router.NATSDisconnected: "degraded"} {
+		c.NATS = nats
+		if h, err := k.Health(nil, ""); err != nil || h.Status != want || h.Cluster != c {
+			t.Errorf("NATS is %s: got %+v, %v, want %s", nats, h, err, want)
+		}
+		if got := k.call("health_check", `{}`); !strings.Contains(string(got.Structured), `"cluster":{"name":"n"`) {
+			t.Errorf("got %s, want the cluster", got.Structured)
+		}
+	}
+}
+
 // The list of tools has one page, so that no cursor is known, whatever it is.
 func TestList_RefusesCursors(t *testing.T) {
 	s := newKit(t, nil).session()

@@ -53,6 +53,9 @@ type Hooks struct {
 	Follow Follow
 	Calls  func(execution.ToolCaller) execution.ToolCaller // wraps the calls of tools by plans and by Call
 
+	// Cluster returns the state of the cluster; nil = the router runs alone.
+	Cluster func() *Cluster
+
 	// SealingKey returns the key that seals plans that wait for approval. nil = a key that is lost with the process.
 	SealingKey func() []byte
 }
@@ -109,6 +112,9 @@ func New(opts Options) (*Router, error) {
 	}
 	if opts.Follow == nil {
 		opts.Follow = func(*Query, time.Time, string) func(*Record, string, error) { return func(*Record, string, error) {} }
+	}
+	if opts.Cluster == nil {
+		opts.Cluster = func() *Cluster { return nil }
 	}
 	if opts.Models.Status == nil {
 		opts.Models.Status = func() Models { return Models{} }
@@ -197,6 +203,7 @@ type Health struct {
 	UptimeSeconds float64                      `json:"uptime_seconds"`
 	Servers       map[string]downstream.Status `json:"servers"`
 	LLM           Models                       `json:"llm"`
+	Cluster       *Cluster                     `json:"cluster,omitempty"` // nil = the router runs alone
 }
 
 // Health returns the state of the router and of the servers that a caller may see.
@@ -207,7 +214,7 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 		return nil, refuse("Invalid argument: server: Unknown server: %s; known: %s", server, strings.Join(seen, ", "))
 	}
 	h := &Health{Version: r.opts.Version, UptimeSeconds: time.Since(r.began).Round(time.Millisecond).Seconds(),
-		Servers: map[string]downstream.Status{}, LLM: r.opts.Models.Status()}
+		Servers: map[string]downstream.Status{}, LLM: r.opts.Models.Status(), Cluster: r.opts.Cluster()}
 	up, down := 0, 0
 	for _, name := range seen {
 		if server != "" && name != server {
@@ -234,8 +241,8 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 	default:
 		h.Status = "degraded"
 	}
-	if h.Status == "healthy" && h.LLM.rejected() {
-		h.Status = "degraded" // rules plan; the digest answers
+	if h.Status == "healthy" && (h.LLM.rejected() || h.Cluster != nil && h.Cluster.NATS != NATSConnected) {
+		h.Status = "degraded" // rules plan; the digest answers; sessions of other replicas have to wait
 	}
 	return h, nil
 }

@@ -139,6 +139,7 @@ type state struct {
 	Version string                       `json:"version"`
 	Servers map[string]downstream.Status `json:"servers"`
 	LLM     router.Models                `json:"llm"`
+	Cluster *router.Cluster              `json:"cluster"` // nil = the router runs alone
 	raw     json.RawMessage
 }
 

@@ -45,6 +45,7 @@ type cli struct {
 	Tools   toolsCmd   `cmd:"" help:"List or search the tools of all servers."`
 	Call    callCmd    `cmd:"" help:"Call one tool."`
 	Health  healthCmd  `cmd:"" help:"Show the health of the servers and models."`
+	Cluster clusterCmd `cmd:"" help:"Show the replicas of a cluster, and empty one."`
 	Batch   batchCmd   `cmd:"" help:"Ask the questions in a file, check the answers, report and compare."`
 	Audit   auditCmd   `cmd:"" help:"Check the audit log."`
 	Auth    authCmd    `cmd:"" help:"Log in to servers that want OAuth tokens."`

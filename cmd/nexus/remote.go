@@ -67,23 +67,29 @@ type peer struct {
 	transport *http.Transport
 }
 
-// connect opens a session with the remote router. user answers its requests; nil declines them.
-func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
-	address := strings.TrimSuffix(r.Remote, "/")
-	u, err := url.Parse(address)
+// target returns the base URL of the remote router, and the headers of requests to it.
+func (r *remote) target() (base string, headers map[string]redact.Secret, err error) {
+	base = strings.TrimSuffix(strings.TrimSuffix(r.Remote, "/"), "/mcp")
+	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, &exitError{exitUsage, fmt.Sprintf("--remote %s is not a URL; write it like http://127.0.0.1:8002", r.Remote)}
+		return "", nil, &exitError{exitUsage, fmt.Sprintf("--remote %s is not a URL; write it like http://127.0.0.1:8002", r.Remote)}
 	}
-	if !strings.HasSuffix(address, "/mcp") {
-		address += "/mcp"
-	}
-	headers := map[string]redact.Secret{}
+	headers = map[string]redact.Secret{}
 	if key := os.Getenv("NEXUS_API_KEY"); key != "" {
 		if u.Scheme == "http" && !oauth.OnLoopback(u) && !r.Insecure {
-			return nil, &exitError{exitUsage, fmt.Sprintf("refusing to send the key in NEXUS_API_KEY to %s over plain HTTP; "+
+			return "", nil, &exitError{exitUsage, fmt.Sprintf("refusing to send the key in NEXUS_API_KEY to %s over plain HTTP; "+
 				"use https, or add --insecure if the network is trusted", u.Host)}
 		}
 		headers["Authorization"] = redact.Secret("Bearer " + key)
+	}
+	return base, headers, nil
+}
+
+// connect opens a session with the remote router. user answers its requests; nil declines them.
+func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
+	base, headers, err := r.target()
+	if err != nil {
+		return nil, err
 	}
 	capabilities, handler := map[string]any{}, asked{user}
 	if user != nil {
@@ -95,7 +101,7 @@ func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
 	})
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	session, err := link.Connect(ctx, link.Options{
-		Server: r.Remote, Target: link.Target{URL: address, Headers: headers}, Initialize: hello, Handler: handler,
+		Server: r.Remote, Target: link.Target{URL: base + "/mcp", Headers: headers}, Initialize: hello, Handler: handler,
 		MaxMessage: 64 << 20, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -11,6 +11,7 @@
 package console
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"io/fs"
@@ -57,6 +58,9 @@ type Options struct {
 
 	// Switch enables or disables a server on behalf of by. The error means that the switch will not survive a restart.
 	Switch func(server string, enabled bool, by string) error
+
+	// Drain lets a replica hand its sessions over on behalf of by. nil = the router runs alone.
+	Drain func(ctx context.Context, replica, by string) error
 }
 
 // Console serves /ui/.
@@ -91,6 +95,7 @@ func New(o Options) *Console {
 		"GET /ui/api/queries/{id}":            c.query,
 		"GET /ui/api/sessions":                c.sessions,
 		"GET /ui/api/models":                  c.models,
+		"POST /ui/api/replicas/{name}/drain":  c.opts.drain,
 	} {
 		c.mux.Handle(path, own(func(w http.ResponseWriter, r *http.Request) {
 			v := o.Viewer(r)

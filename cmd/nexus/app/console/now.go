@@ -45,6 +45,7 @@ type nowView struct {
 	Series    series          `json:"series"`
 	Live      []Live          `json:"live"`
 	History   map[string]any  `json:"history"`
+	Cluster   *router.Cluster `json:"cluster,omitempty"`
 }
 
 const (
@@ -67,6 +68,7 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 	n := nowView{
 		Status: health.Status, Version: health.Version, Uptime: health.UptimeSeconds, Servers: len(health.Servers),
 		Attention: []attention{}, Failures: []history.Entry{}, Live: c.opts.Journal.Running(v.sees), History: c.about(v),
+		Cluster: health.Cluster,
 	}
 	for _, name := range c.visibleServers(v) {
 		st := health.Servers[name]
@@ -77,6 +79,7 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 		n.server(name, st, c.opts.Servers.Transitions(name))
 	}
 	n.models(health.LLM)
+	n.replicas(health.Cluster)
 	_, n.Sessions = edge.List(c.opts.Edge, v.sees, 0)
 	if v.Operator {
 		if count, at := c.refused.since(c.opts.Edge.Refused()); count > 0 && time.Since(at) < refusedRecent {

@@ -1,5 +1,5 @@
 // The first view: what needs attention, then how much runs.
-import { h, s, badge, ago, count, empty, ms, span, caller, when, renew } from "./dom.js";
+import { h, s, badge, ago, count, empty, ms, span, caller, when, renew, table } from "./dom.js";
 import { get } from "./net.js";
 
 export async function now({ main }) {
@@ -17,6 +17,7 @@ function parts(n) {
     h("p", { class: "lead" }, badge(n.status === "healthy" ? "ok" : n.status === "degraded" ? "warn" : "bad", n.status), " ",
       n.servers ? `${n.connected} of ${count(n.servers, "server")} connected` : "no servers", `, up ${span(n.uptime_seconds)}, version ${n.version}`),
     attention(n),
+    n.cluster && replicas(n.cluster),
     n.live.length > 0 && h("section", { "aria-labelledby": "live" }, h("h2", { id: "live" }, "Running queries"), live(n.live)),
     n.failures.length > 0 && h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Latest queries with problems"),
       h("ul", { class: "rows" }, n.failures.map((x) => h("li", {}, h("a", { class: "row", href: `#/queries/${x.id}` },
@@ -34,6 +35,11 @@ function parts(n) {
     n.history.off && h("p", { class: "muted" }, "No history is kept; set history.entries above 0 to see queries and rates."),
   ].filter(Boolean);
 }
+
+const replicas = (c) => h("section", { "aria-labelledby": "replicas" }, h("h2", { id: "replicas" }, "Replicas"),
+  h("p", { class: "muted" }, `cluster ${c.name}, seen by ${c.replica}; NATS is ${c.nats}`),
+  table("Replicas", ["Name", "Address", "Version", "#Sessions", "Since", "State"], c.replicas.map((r) => [
+    r.name, h("code", {}, r.address), r.version, r.sessions, when(r.since), r.draining ? badge("warn", "draining") : badge("ok", "serving")])));
 
 const worst = (list) => Math.max(0, ...list);
 

@@ -26,6 +26,35 @@ func (p *Planner) rank(ctx context.Context, req Request, query string, limit int
 	return first
 }
 
+// rankOfAll returns the tools that fit a question, best first. If one server has most of them, only half are its tools,
+// followed by those of the others: it may have thousands that repeat the question.
+func (p *Planner) rankOfAll(ctx context.Context, req Request, limit int) []plan.Tool {
+	ranked := p.rank(ctx, req, req.Query, limit)
+	if len(ranked) < limit || len(req.Tools.Servers()) == 1 {
+		return ranked
+	}
+	of := map[string][]plan.Tool{}
+	for _, t := range ranked {
+		if of[t.Server] = append(of[t.Server], t); len(of[t.Server]) > limit/2 {
+			own := of[t.Server][:limit/2]
+			req.Tools = without{req.Tools, t.Server}
+			return append(own, p.rank(ctx, req, req.Query, limit/2)...)
+		}
+	}
+	return ranked
+}
+
+// without are tools without those of a server, for a search.
+type without struct {
+	Tools
+	server string
+}
+
+// Has implements Tools.
+func (w without) Has(server, tool string) bool {
+	return server != w.server && w.Tools.Has(server, tool)
+}
+
 // Ranking ranks tools by an index of the whole catalog and keeps what a query may use.
 type Ranking struct {
 	Finder *search.Finder

@@ -117,9 +117,9 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	inFull, full := rest, s.used(req)
 	switch {
 	case !s.listed:
-		inFull, ranked = rest/2, p.rank(ctx, req, req.Query, maxRanked)
+		inFull, ranked = rest/2, p.rankOfAll(ctx, req, maxRanked)
 	case req.Round <= 1:
-		ranked = p.rank(ctx, req, req.Query, maxRankedInFull)
+		ranked = p.rankOfAll(ctx, req, maxRankedInFull)
 	}
 	if req.Round <= 1 {
 		full = fitting(words, ranked, len(servers) > 1)

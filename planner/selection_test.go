@@ -57,7 +57,7 @@ func newSearched(list toolset.List) searched {
 
 // Rank implements planner.Ranker.
 func (s searched) Rank(_ context.Context, query string, tools planner.Tools, limit int) (ranked []plan.Tool) {
-	for _, hit := range s.index.Search(query, search.SearchOptions{Limit: limit}) {
+	for _, hit := range s.index.Search(query, search.SearchOptions{Limit: limit, Allow: tools.Has}) {
 		if t, unknown := tools.Lookup(hit.ID); unknown == nil {
 			ranked = append(ranked, t)
 		}
@@ -261,6 +261,22 @@ func TestMeantServer(t *testing.T) {
 	_, requests := f.ask(t, planner.Request{Query: "book days off with the holiday planner", Tools: list})
 	if user := requests[0].Users[0]; !strings.Contains(user, "zz00") || !strings.Contains(user, "zz29") {
 		t.Errorf("got\n%s\nwant all tools of the server named", user)
+	}
+}
+
+// TestFlood: a server with thousands of tools that repeat the question does not hide those of the others.
+func TestFlood(t *testing.T) {
+	tool := func(server, name, about string) plan.Tool {
+		return plan.Tool{Name: name, Server: server, Tool: name, Description: about, InputSchema: json.RawMessage(`{}`)}
+	}
+	list := toolset.List{tool("diary", "find_entries", "Find entries of the diary")}
+	for i := range 2000 {
+		list = append(list, tool("flood", fmt.Sprint("find_my_diary_entries_about_rain_", i), "Find my diary entries about rain"))
+	}
+	f := over(t, newSearched(list), `[]`)
+	_, requests := f.ask(t, planner.Request{Query: "find my diary entries about rain", Tools: list})
+	if user := requests[0].Users[0]; !strings.Contains(user, "| find_entries(arguments unknown)\n|   Find entries of the diary") {
+		t.Errorf("got\n%s\nwant find_entries in full", user)
 	}
 }
 

@@ -55,7 +55,7 @@ func arrows() []arrow {
 		{"internal/audit", []string{"internal/atomicfile"}},
 		{"internal/auth", []string{"internal/bearer", "internal/lru", "internal/redact", "internal/texts"}},
 		{"internal/bearer", []string{"internal/lru"}},
-		{"internal/limit", nil},
+		{"internal/limit", []string{"internal/shared"}},
 		{"internal/telemetry", []string{"internal/telemetry/...", "internal/jsonrpc", "internal/redact", "internal/tracing"}},
 		{"internal/tracing", []string{"internal/jsonrpc", "internal/texts"}},
 		{"internal", []string{"internal/..."}},

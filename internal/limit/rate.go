@@ -31,6 +31,7 @@ type Rate struct {
 	recent *list.List               // by last accepted call, oldest first
 
 	refused atomic.Int64
+	share   *share // with other replicas; nil = none
 }
 
 // window holds the times of one caller's accepted calls in a ring.
@@ -38,6 +39,7 @@ type window struct {
 	id    string
 	times []time.Time // at most the limit
 	next  int         // once the ring is full, index of the oldest call
+	reported
 }
 
 // New returns a limiter; now is time.Now except in tests. If Requests or Per is zero or negative, there is no limit.
@@ -66,11 +68,23 @@ func (r *Rate) Applies(tool string) bool {
 }
 
 // Allow accepts and counts a call of the caller id, or refuses it and returns the time until one would be accepted.
+// With Share it may wait for a report of the caller's former calls.
 func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
+	for deadline := time.Now().Add(reportTimeout); ; {
+		ok, retryAfter, report := r.judge(id, time.Now().Before(deadline))
+		if report == nil {
+			return ok, retryAfter
+		}
+		await(report, deadline)
+	}
+}
+
+// judge is Allow, except that it returns the report to wait for if patient.
+func (r *Rate) judge(id string, patient bool) (ok bool, retryAfter time.Duration, report <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.config.Requests <= 0 || r.config.Per <= 0 {
-		return true, 0
+		return true, 0, nil
 	}
 	now := r.now()
 	r.forget(now)
@@ -83,18 +97,40 @@ func (r *Rate) Allow(id string) (ok bool, retryAfter time.Duration) {
 		r.byID[id] = element
 	}
 	w := element.Value.(*window)
-	if len(w.times) < r.config.Requests {
-		w.times = append(w.times, now)
-	} else {
-		if wait := w.times[w.next].Add(r.config.Per).Sub(now); wait > 0 {
-			r.refused.Add(1)
-			return false, wait
+	if wait := w.free(now, r.config).Sub(now); wait > 0 {
+		r.refused.Add(1)
+		return false, wait, nil
+	}
+	if s := r.share; s != nil && patient && w.accepted > w.known {
+		if s.start(w); w.done != nil {
+			return false, 0, w.done
 		}
-		w.times[w.next] = now
-		w.next = (w.next + 1) % r.config.Requests
+	}
+	w.accept(now, r.config.Requests)
+	if r.share != nil {
+		r.share.start(w)
 	}
 	r.recent.MoveToBack(element)
-	return true, 0
+	return true, 0, nil
+}
+
+// window returns the window of a caller; nil if it has none. The caller holds r.mu.
+func (r *Rate) window(id string) *window {
+	if element := r.byID[id]; element != nil {
+		return element.Value.(*window)
+	}
+	return nil
+}
+
+// accept counts a call.
+func (w *window) accept(now time.Time, most int) {
+	w.accepted++
+	if len(w.times) < most {
+		w.times = append(w.times, now)
+		return
+	}
+	w.times[w.next] = now
+	w.next = (w.next + 1) % most
 }
 
 // Refused returns the number of calls refused so far.

@@ -1,0 +1,213 @@
+package limit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/shared"
+)
+
+// share lets the Rates of several replicas count together. Each caller has an entry with the calls that each replica
+// accepted. A replica may accept one call of a caller that it has not reported yet; the next one waits for the report.
+// So each replica exceeds the limit by at most one call, and a call costs no round trip unless it follows another of
+// the same caller within one. While the store cannot be reached, each replica counts alone.
+type share struct {
+	state  shared.State
+	self   string        // name of this replica in entries
+	dirty  chan string   // callers with calls to report
+	offset time.Duration // of the store's clock from Rate.now; only for the goroutine of Run
+}
+
+// reported is what the replicas know of the calls in a window.
+type reported struct {
+	others   []slot        // calls that other replicas accepted, by Rate.now
+	accepted int           // number of calls accepted here so far
+	known    int           // how many of them the entry includes
+	done     chan struct{} // closed at the end of the report in progress; nil = none is
+}
+
+// slot tells that calls were accepted until a time.
+type slot struct {
+	Until int64 `json:"t"` // Unix time in milliseconds
+	Calls int   `json:"n"`
+}
+
+const (
+	slots         = 32 // of a window, in an entry
+	maxReplicas   = 64 // in an entry
+	attempts      = 10 // at storing a report while other replicas store theirs
+	clockInterval = time.Minute
+	reportTimeout = 2 * time.Second // after which a call is judged without the report
+)
+
+// Share lets replicas with the same state count calls together, each under its own name of at most 32 letters and
+// digits. It must be called before the first call. Run reports the calls.
+func (r *Rate) Share(state shared.State, self string) {
+	r.share = &share{state: state, self: self, dirty: make(chan string, maxIDs)}
+}
+
+// Run reports accepted calls to the other replicas until ctx ends. It returns at once without Share.
+func (r *Rate) Run(ctx context.Context) {
+	s := r.share
+	if s == nil {
+		return
+	}
+	tick := time.NewTicker(clockInterval)
+	defer tick.Stop()
+	for s.setClock(ctx, r.now); ; {
+		select {
+		case id := <-s.dirty:
+			r.report(ctx, id)
+		case <-tick.C:
+			s.setClock(ctx, r.now)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// setClock measures the offset of the store's clock. If it fails, the former one stays.
+func (s *share) setClock(ctx context.Context, now func() time.Time) {
+	key := "clock/" + s.self
+	e, err := s.state.Get(ctx, key)
+	sent := now()
+	if err == nil {
+		_, err = s.state.Put(ctx, key, []byte{'0'}, e.Revision, 2*clockInterval)
+	}
+	if err == nil {
+		e, err = s.state.Get(ctx, key)
+	}
+	if err == nil && e.Revision > 0 {
+		s.offset = e.Created.Sub(sent)
+	}
+}
+
+// report stores how many calls of a caller this replica accepted, and reads those of the others.
+func (r *Rate) report(ctx context.Context, id string) {
+	var others []slot
+	var n int
+	err := shared.ErrConflict
+	for try := 0; try < attempts && errors.Is(err, shared.ErrConflict); try++ {
+		others, n, err = r.exchange(ctx, id)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.window(id)
+	if w == nil || w.done == nil { // replaced
+		return
+	}
+	if err == nil {
+		w.others, w.known = others, n
+	} else {
+		w.known = w.accepted // the next call does not wait for what fails
+	}
+	close(w.done)
+	w.done = nil
+}
+
+// exchange makes one attempt at storing the own calls. It returns the calls of the other replicas and the number of own
+// calls that are stored.
+func (r *Rate) exchange(ctx context.Context, id string) (others []slot, n int, err error) {
+	s := r.share
+	digest := sha256.Sum256([]byte(id))
+	key := "rate/" + hex.EncodeToString(digest[:16])
+	e, err := s.state.Get(ctx, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	var stored map[string][]slot
+	_ = json.Unmarshal(e.Value, &stored) // a damaged entry is replaced
+	r.mu.Lock()
+	w, per, now := r.window(id), r.config.Per, r.now()
+	var own []slot
+	if w != nil {
+		n, own = w.accepted, w.slots(now.Add(-per), max(per/slots, time.Millisecond), s.offset)
+	}
+	r.mu.Unlock()
+	if w == nil {
+		return nil, 0, nil
+	}
+	oldest := now.Add(s.offset - per).UnixMilli()
+	all := map[string][]slot{s.self: own}
+	for name, calls := range stored {
+		calls = slices.DeleteFunc(calls, func(c slot) bool { return c.Until <= oldest })
+		if name == s.self || len(calls) == 0 || len(calls) > slots+1 || len(all) > maxReplicas {
+			continue
+		}
+		all[name] = calls
+		for _, c := range calls {
+			others = append(others, slot{c.Until - s.offset.Milliseconds(), c.Calls})
+		}
+	}
+	value, err := json.Marshal(all)
+	if err == nil {
+		_, err = s.state.Put(ctx, key, value, e.Revision, per.Truncate(time.Second)+2*time.Second)
+	}
+	return others, n, err
+}
+
+// slots returns the calls since a time, by the store's clock.
+func (w *window) slots(since time.Time, width, offset time.Duration) []slot {
+	var all []slot
+	for i := range w.times {
+		at := w.times[(w.next+i)%len(w.times)]
+		if !at.After(since) {
+			continue
+		}
+		until := at.Add(offset).Truncate(width).Add(width).UnixMilli()
+		if n := len(all); n > 0 && all[n-1].Until == until {
+			all[n-1].Calls++
+		} else {
+			all = append(all, slot{until, 1})
+		}
+	}
+	return all
+}
+
+// free returns the time at which another call may be accepted: when the replicas together will have accepted fewer calls
+// than the limit in the window before it. It is in the past if they have.
+func (w *window) free(now time.Time, c RateConfig) time.Time {
+	if len(w.others) == 0 {
+		if len(w.times) < c.Requests {
+			return now
+		}
+		return w.times[w.next].Add(c.Per)
+	}
+	var all []time.Time
+	for _, s := range w.others {
+		all = append(all, slices.Repeat([]time.Time{time.UnixMilli(s.Until)}, max(0, min(s.Calls, c.Requests)))...)
+	}
+	all = append(all, w.times...)
+	if len(all) < c.Requests {
+		return now
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return all[len(all)-c.Requests].Add(c.Per)
+}
+
+// start has the calls of a caller reported unless that is in progress. The caller holds Rate.mu.
+func (s *share) start(w *window) {
+	if w.done != nil || !s.state.Connected() {
+		return
+	}
+	select {
+	case s.dirty <- w.id:
+		w.done = make(chan struct{})
+	default: // the next call tries again
+	}
+}
+
+// await waits for the end of a report, or until the deadline.
+func await(done <-chan struct{}, deadline time.Time) {
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,151 @@
+package limit
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/shared"
+)
+
+// replicas returns Rates that count together; their clocks differ by minutes.
+func replicas(t *testing.T, state shared.State, n, requests int) []*Rate {
+	t.Helper()
+	var all []*Rate
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	for i := range n {
+		skew := time.Duration(i) * 5 * time.Minute
+		r := New(RateConfig{Requests: requests, Per: time.Minute}, func() time.Time { return time.Now().Add(skew) })
+		r.Share(state, fmt.Sprintf("r%d", i))
+		wg.Go(func() { r.Run(ctx) })
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestReplicasCountTogether(t *testing.T) {
+	for _, together := range []bool{false, true} {
+		t.Run(fmt.Sprintf("concurrent=%v", together), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				state := shared.NewMemory()
+				defer state.Close()
+				all := replicas(t, state, 3, 20)
+				synctest.Wait()
+				var accepted atomic.Int64
+				var wg sync.WaitGroup
+				for i := range 300 {
+					call := func() {
+						if allow(all[i%3], "a") {
+							accepted.Add(1)
+						}
+					}
+					if together {
+						wg.Go(call)
+					} else {
+						call()
+					}
+				}
+				wg.Wait()
+				if got := accepted.Load(); got < 20 || got > 23 {
+					t.Errorf("300 calls over 3 replicas: got %d accepted, want 20 to 23", got)
+				}
+				if !allow(all[0], "b") {
+					t.Error("another caller: got refused, want accepted")
+				}
+			})
+		})
+	}
+}
+
+// TestReplicasSlide checks every window of a long run.
+func TestReplicasSlide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		state := shared.NewMemory()
+		defer state.Close()
+		all := replicas(t, state, 3, 10)
+		synctest.Wait()
+		var accepted []time.Time
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 3000 {
+			time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
+			if allow(all[random.IntN(3)], "a") {
+				accepted = append(accepted, time.Now())
+			}
+		}
+		for i := range accepted {
+			if j := i + 13; j < len(accepted) && accepted[j].Sub(accepted[i]) < time.Minute {
+				t.Fatalf("14 calls were accepted within %v, want at most 13 in a minute", accepted[j].Sub(accepted[i]))
+			}
+		}
+		minutes := int(accepted[len(accepted)-1].Sub(accepted[0]).Minutes())
+		if len(accepted) < 9*minutes {
+			t.Errorf("got %d calls accepted in %d minutes, want at least 9 per minute", len(accepted), minutes)
+		}
+	})
+}
+
+// cut is a State that can be cut off.
+type cut struct {
+	shared.State
+	off, fails atomic.Bool
+}
+
+func (c *cut) Connected() bool { return !c.off.Load() }
+
+func (c *cut) Get(ctx context.Context, key string) (shared.Entry, error) {
+	if c.off.Load() || c.fails.Load() {
+		return shared.Entry{}, shared.ErrUnreachable
+	}
+	return c.State.Get(ctx, key)
+}
+
+func TestReplicasWithoutState(t *testing.T) {
+	for name, broken := range map[string]func(*cut){
+		"disconnected": func(c *cut) { c.off.Store(true) },
+		"failing":      func(c *cut) { c.fails.Store(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory := shared.NewMemory()
+				defer memory.Close()
+				state := &cut{State: memory}
+				all := replicas(t, state, 2, 5)
+				synctest.Wait()
+				broken(state)
+				began := time.Now()
+				for i := range 5 {
+					for _, r := range all {
+						if !allow(r, "a") {
+							t.Fatalf("call %d while the state is %s: got refused, want each replica to count alone", i, name)
+						}
+					}
+				}
+				if allow(all[0], "a") || allow(all[1], "a") {
+					t.Error("beyond the limit of one replica: got accepted, want refused")
+				}
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("12 calls took %v, want no wait for the state", took)
+				}
+				state.off.Store(false)
+				state.fails.Store(false)
+				time.Sleep(61 * time.Second)
+				n := 0
+				for i := range 20 {
+					if allow(all[i%2], "a") {
+						n++
+					}
+				}
+				if n < 5 || n > 7 {
+					t.Errorf("after the state has returned: got %d calls accepted, want 5 to 7", n)
+				}
+			})
+		})
+	}
+}

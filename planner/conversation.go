@@ -214,7 +214,9 @@ func (c *conversation) check(p plan.Plan) (*draft, []string) {
 	var warnings []string
 	if n, room := len(p.Steps), c.room(); n > room {
 		warnings = append(warnings, fmt.Sprintf("the plan has %d steps; only the first %d are taken", n, room))
-		p.Steps = p.Steps[:room]
+		p.Steps, p.More, p.MoreIf = p.Steps[:room], false, ""
+		p.Unmet = append(p.Unmet, plan.Unmet{Reason: plan.UnmetFailed,
+			Text: fmt.Sprintf("the plan from step %d on, because a query takes at most %d steps", room+1, maxSteps)})
 	}
 	written := make([]string, len(p.Steps))
 	for i, s := range p.Steps {

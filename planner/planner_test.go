@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -454,8 +455,9 @@ func TestBudgets(t *testing.T) {
 	f.Answer(llmtest.Reply{Text: `[{"tool":"calculate","arguments":{"expression":"1"}},{"tool":"calculate","arguments":{"expression":"2"}},{"tool":"calculate","arguments":{"expression":"3"}}]`})
 	req := planner.Request{Query: "q", Tools: tools(), Round: 2, MaxRounds: 3, Outcomes: done, Replan: true}
 	got, err := f.planner.Plan(t.Context(), req)
-	if err != nil || len(got.Plan.Steps) != 2 {
-		t.Errorf("got %d steps, %v, want the two that are left of 100", len(got.Plan.Steps), err)
+	want := []plan.Unmet{{Text: "the plan from step 3 on, because a query takes at most 100 steps", Reason: plan.UnmetFailed}}
+	if err != nil || len(got.Plan.Steps) != 2 || !reflect.DeepEqual(got.Plan.Unmet, want) {
+		t.Errorf("got %d steps, %v and %+v unmet, want the two that are left of 100, and to hear of the third", len(got.Plan.Steps), err, got.Plan.Unmet)
 	}
 	asked := len(f.Requests())
 	req.Tokens = 150_000

@@ -154,6 +154,7 @@ func (s *queryState) approvalNote() string {
 	var b strings.Builder
 	b.WriteString("These calls need your approval and were not made:\n")
 	flows, writes := s.record.Plan.Flows(), false
+	made := (&decider{s: s}).earlier()
 	for _, o := range s.record.Outcomes {
 		waits := func(c plan.Outcome) bool { return c.Failed() && c.Err.Reason == reason.NeedsApproval }
 		id, arguments, more := o.Step.ID, o.Step.Arguments, 0
@@ -169,7 +170,10 @@ func (s *queryState) approvalNote() string {
 		fmt.Fprintf(&b, "- %s: %s of server %s with %s", id, printable(o.Step.Tool, maxShownName), o.Step.Server,
 			printable(string(arguments), maxShownArguments))
 		if more > 0 {
-			fmt.Fprintf(&b, " and %d more calls of this loop", more)
+			fmt.Fprintf(&b, " and %d more of this loop", more)
+		}
+		if tool, ok := (&decider{s: s}).toolOf(o.Step); ok && made[plan.CallKey(tool.Server, tool.Tool, arguments)] {
+			b.WriteString(". This exact call was made before")
 		}
 		if flow := s.router.describeFlow(flows[o.Step.ID], o.Step.Server); flow != "" {
 			b.WriteString(". " + flow)

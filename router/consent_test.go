@@ -150,6 +150,9 @@ func TestConsent_Twice(t *testing.T) {
 		if asks && !strings.Contains(a.questions[0], "This exact call was made before.") {
 			t.Errorf("%s: got the question %q, want the reason in it", row.name, a.questions[0])
 		}
+		if r.NeedsApproval && row.notes > 0 && !strings.Contains(r.Answer.Text, "This exact call was made before") {
+			t.Errorf("%s: got the answer %q, want it to say what was done", row.name, r.Answer.Text)
+		}
 	}
 }
 

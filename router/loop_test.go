@@ -61,7 +61,7 @@ func TestLoops_Consent(t *testing.T) {
 		if user != nobody && (len(a.questions) != 1 || a.questions[0] != question) {
 			t.Errorf("%s: asked %q, want %q once", user, a.questions, question)
 		}
-		if user == nobody && !strings.Contains(r.Answer.Text, `- n: note of server peer with {"text":"a"} and 1 more calls of this loop`) {
+		if user == nobody && !strings.Contains(r.Answer.Text, `- n: note of server peer with {"text":"a"} and 1 more of this loop`) {
 			t.Errorf("got the answer %q, want it to name the loop", r.Answer.Text)
 		}
 	}

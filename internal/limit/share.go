@@ -169,8 +169,8 @@ func (w *window) slots(since time.Time, width, offset time.Duration) []slot {
 	return all
 }
 
-// free returns the time at which another call may be accepted: when the replicas together will have accepted fewer calls
-// than the limit in the window before it. It is in the past if they have.
+// free returns the time at which another call may be accepted: when the replicas together will have accepted fewer
+// calls than the limit in the window before it. It is in the past if they have.
 func (w *window) free(now time.Time, c RateConfig) time.Time {
 	if len(w.others) == 0 {
 		if len(w.times) < c.Requests {

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 )
@@ -208,14 +207,9 @@ func (r *Ring) due() ([]sharedKey, uint64) {
 		}
 		return nil, 0
 	}
-	fresh := sharedKey{Key: make([]byte, keyBytes)}
-	_, _ = rand.Read(fresh.Key) // never fails
-	for fresh.ID == 0 || slices.ContainsFunc(r.keys, func(k sharedKey) bool { return k.ID == fresh.ID }) {
-		var id [4]byte
-		_, _ = rand.Read(id[:])
-		fresh.ID = binary.BigEndian.Uint32(id[:])
-	}
-	keys := []sharedKey{fresh}
+	fresh := make([]byte, keyBytes+4)
+	_, _ = rand.Read(fresh) // never fails
+	keys := []sharedKey{{ID: binary.BigEndian.Uint32(fresh[keyBytes:]), Key: fresh[:keyBytes]}}
 	for i, k := range r.keys {
 		if i == 0 || i == len(r.keys)-1 || now.Sub(r.keys[i-1].Created) <= kept {
 			keys = append(keys, k)

@@ -104,6 +104,7 @@ func TestRingSettles(t *testing.T) {
 		m := shared.NewMemory()
 		defer m.Close()
 		a, _ := replica(t, m)
+		time.Sleep(10 * time.Second) // b reads later than a
 		g := &gate{State: m}
 		b, _ := replica(t, g)
 		old, _ := a.Newest("x")

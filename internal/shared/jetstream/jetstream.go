@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,27 +133,34 @@ func (s *Store) do(ctx context.Context, operation func(context.Context, jetstrea
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := operation(bounded, s.bucket.Load().kv)
-	var api *jetstream.APIError
-	errors.As(err, &api)
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case api != nil && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant):
+	case has(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant):
 		return shared.ErrConflict
-	case api != nil && (api.ErrorCode == errStoreFailed || api.ErrorCode == errAccountResources):
-		return fmt.Errorf("%w: bucket %s of NATS: %s", shared.ErrFull, s.opts.Bucket, api.Description)
+	case has(err, codeStore, codeAccount, codeStorage):
+		return fmt.Errorf("%w: bucket %s of NATS: %w", shared.ErrFull, s.opts.Bucket, err)
 	}
 	return fmt.Errorf("%w: %w", shared.ErrUnreachable, err)
 }
 
 // Codes of errors that the client has no names for.
 const (
-	errAccountResources = 10002
-	errStoreFailed      = 10077 // such as "maximum bytes exceeded"
+	codeAccount     = 10002 // resource limits exceeded for account
+	codeNoPeers     = 10005 // no suitable peers for placement
+	codeStorage     = 10047 // insufficient storage resources available
+	codeNoCluster   = 10074 // replicas > 1 not supported in non-clustered mode
+	codeStore       = 10077 // such as "maximum bytes exceeded"
+	codeStreamBytes = 10122 // stream max bytes exceeds account limit max stream bytes
 )
+
+// has reports whether an error has one of the codes.
+func has(err error, codes ...jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode)
+}
 
 // subject returns the key of an entry in the bucket.
 func subject(key string) string { return strings.ReplaceAll(key, "/", ".") }

@@ -3,10 +3,17 @@ package jetstream_test
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -29,7 +36,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("github.com/klauspost/compress/s2.NewWriter.func1"))
 }
 
-// start starts a NATS server that ends with the test. Its options are in JSON like a configuration file.
+// start starts a NATS server that ends with the test.
 func start(t testing.TB, folder string, port int, change func(*server.Options)) *server.Server {
 	t.Helper()
 	opts := &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: folder, NoLog: true, NoSigs: true}
@@ -281,85 +288,119 @@ func TestState(t *testing.T) {
 	}
 }
 
+// scene is a Store that reaches its server through a network, and a watch.
+type scene struct {
+	*testing.T
+	folder  string
+	server  *server.Server
+	network *network.Network
+	store   *jetstream.Store
+	view    *view
+}
+
+func newScene(t *testing.T) *scene {
+	s := &scene{T: t, folder: t.TempDir()}
+	s.server = start(t, s.folder, -1, nil)
+	s.network = network.New(t, s.server.Addr().String())
+	s.store = open(t, jetstream.Options{URL: "nats://" + s.network.Address()})
+	s.view = watch(t, s.store, "a/")
+	return s
+}
+
+// restart ends the server; the function it returns starts another with the data in a folder.
+func (s *scene) restart(folder string) func() {
+	port := s.server.Addr().(*net.TCPAddr).Port
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+	return func() { s.server = start(s, folder, port, nil) }
+}
+
+// change puts a value; an attempt that fails may have arrived.
+func (s *scene) change(key, value string) {
+	s.Helper()
+	until(s, func() error {
+		_, err := s.store.Put(s.Context(), key, []byte(value), 0, 0)
+		if errors.Is(err, shared.ErrConflict) {
+			err = nil
+		}
+		return err
+	})
+}
+
 // TestDisruptions checks that operations fail quickly while NATS is away, and that watches go on afterwards.
 func TestDisruptions(t *testing.T) {
-	const slow = 100 // ms
+	before := map[string]string{"a/1": "before", "a/2": "before", "a/3": "after"}
 	for _, row := range []struct {
 		name    string
-		disrupt func(t *testing.T, n *network.Network, s *server.Server, folder string) (mend func())
-		lost    bool // of what was stored
-		down    bool // until mended
+		disrupt func(*scene) (mend func()) // without mend, nothing is away
+		want    map[string]string
 	}{
-		{name: "connection refused", down: true, disrupt: func(t *testing.T, n *network.Network, _ *server.Server, _ string) func() {
-			n.Stop()
-			return func() { n.Restart() }
-		}},
-		{name: "silence", down: true, disrupt: func(t *testing.T, n *network.Network, _ *server.Server, _ string) func() {
-			n.Disturb(network.Toxic{Kind: "timeout", Attributes: `"timeout":0`})
-			return func() { n.Restart() }
-		}},
-		{name: "slow", disrupt: func(t *testing.T, n *network.Network, _ *server.Server, _ string) func() {
-			n.Disturb(network.Toxic{Kind: "latency", Attributes: fmt.Sprintf(`"latency":%d`, slow)})
-			return func() {}
-		}},
-		{name: "restart", down: true, disrupt: func(t *testing.T, _ *network.Network, s *server.Server, folder string) func() {
-			return restart(t, s, folder)
-		}},
-		{name: "restart without data", down: true, lost: true, disrupt: func(t *testing.T, _ *network.Network, s *server.Server, _ string) func() {
-			return restart(t, s, t.TempDir())
-		}},
-		{name: "bucket deleted", lost: true, disrupt: func(t *testing.T, _ *network.Network, s *server.Server, _ string) func() {
-			remove(t, s.ClientURL(), "test")
-			return func() {}
-		}},
+		{"connection refused", func(s *scene) func() {
+			s.network.Stop()
+			return func() { s.network.Restart() }
+		}, before},
+		{"silence", func(s *scene) func() {
+			s.network.Disturb(network.Toxic{Kind: "timeout", Attributes: `"timeout":0`})
+			return func() { s.network.Restart() }
+		}, before},
+		{"slow", func(s *scene) func() {
+			s.network.Disturb(network.Toxic{Kind: "latency", Attributes: `"latency":100`})
+			return nil
+		}, before},
+		{"restart", func(s *scene) func() { return s.restart(s.folder) }, before},
+		{"restart without data", func(s *scene) func() { return s.restart(s.TempDir()) }, map[string]string{"a/3": "after"}},
+		{"restart without the last data", func(s *scene) func() {
+			start := s.restart(s.folder)
+			older := s.TempDir()
+			if err := os.CopyFS(older, os.DirFS(s.folder)); err != nil {
+				s.Fatal(err)
+			}
+			start()
+			s.change("a/last", "lost")
+			s.view.has(s, map[string]string{"a/1": "before", "a/2": "before", "a/last": "lost"})
+			return s.restart(older)
+		}, before},
+		{"bucket deleted", func(s *scene) func() {
+			remove(s.T, s.server.ClientURL(), "test")
+			return nil
+		}, map[string]string{"a/3": "after"}},
+		{"bucket deleted and created", func(s *scene) func() {
+			old, _ := s.store.Get(s.Context(), "a/1")
+			remove(s.T, s.server.ClientURL(), "test")
+			other := open(s, jetstream.Options{URL: s.server.ClientURL()})
+			if revision := put(s, other, "a/1", "after", 0, 0); revision != old.Revision {
+				s.Errorf("got revision %d, want %d, that of the lost entry", revision, old.Revision)
+			}
+			return nil
+		}, map[string]string{"a/1": "after", "a/3": "after"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			folder := t.TempDir()
-			nats := start(t, folder, -1, nil)
-			n := network.New(t, nats.Addr().String())
-			url := "nats://" + n.Address()
-			s := open(t, jetstream.Options{URL: url})
-			v := watch(t, s, "a/")
-			put(t, s, "a/1", "before", 0, 0)
-			put(t, s, "a/2", "before", 0, 0)
-			v.has(t, map[string]string{"a/1": "before", "a/2": "before"})
-
-			mend := row.disrupt(t, n, nats, folder)
-			if row.down {
+			t.Parallel()
+			s := newScene(t)
+			put(t, s.store, "a/1", "before", 0, 0)
+			put(t, s.store, "a/2", "before", 0, 0)
+			s.view.has(t, map[string]string{"a/1": "before", "a/2": "before"})
+			if mend := row.disrupt(s); mend != nil {
 				until(t, func() error {
 					begin := time.Now()
-					_, err := s.Put(t.Context(), "a/late", []byte("1"), 1, 0) // conflicts if it arrives
-					if took := time.Since(begin); took > 3*time.Second {
+					_, err := s.store.Put(t.Context(), "a/late", []byte("1"), 1, 0) // conflicts if it arrives
+					if took := time.Since(begin); took > 5*time.Second {
 						t.Errorf("an operation took %s", took)
 					}
-					if s.Connected() || !errors.Is(err, shared.ErrUnreachable) {
+					if s.store.Connected() || !errors.Is(err, shared.ErrUnreachable) {
 						return fmt.Errorf("got %v", err)
 					}
 					return nil
 				})
-			}
-			mend()
-			want := map[string]string{"a/1": "before", "a/2": "before", "a/3": "after"}
-			if row.lost {
-				want = map[string]string{"a/3": "after"}
-			}
-			until(t, func() error { // the change of another replica
-				_, err := s.Put(t.Context(), "a/3", []byte("after"), 0, 0)
-				if errors.Is(err, shared.ErrConflict) { // an earlier attempt arrived
-					err = nil
+				if _, err := s.store.Put(t.Context(), "a/queued", []byte("1"), 0, 0); !errors.Is(err, shared.ErrUnreachable) {
+					t.Errorf("got %v", err)
 				}
-				return err
-			})
-			v.has(t, want)
+				mend()
+			}
+			s.change("a/3", "after")
+			s.view.has(t, row.want)
 		})
 	}
-}
-
-func restart(t *testing.T, s *server.Server, folder string) func() {
-	port := s.Addr().(*net.TCPAddr).Port
-	s.Shutdown()
-	s.WaitForShutdown()
-	return func() { start(t, folder, port, nil) }
 }
 
 // remove deletes a bucket as an administrator would.
@@ -394,6 +435,133 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestServers checks a NATS cluster of three: it keeps three copies, two replicas that start at once share them, and one
+// server can go.
+func TestServers(t *testing.T) {
+	var servers []*server.Server
+	routes := ""
+	for i := range 3 {
+		s := start(t, t.TempDir(), -1, func(o *server.Options) {
+			o.ServerName = fmt.Sprint("s", i)
+			o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: -1}
+			o.Routes = server.RoutesFromStr(routes)
+		})
+		servers = append(servers, s)
+		routes = "nats://" + s.ClusterAddr().String()
+	}
+	var urls []string
+	for _, s := range servers {
+		urls = append(urls, s.ClientURL())
+	}
+	stores := make([]*jetstream.Store, 2)
+	var all sync.WaitGroup
+	for i := range stores {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			var err error
+			if stores[i], err = jetstream.Open(ctx, jetstream.Options{URL: urls[i] + "," + urls[2], Bucket: "test"}); err != nil {
+				t.Error(err)
+			} else {
+				t.Cleanup(stores[i].Close)
+			}
+		})
+	}
+	if all.Wait(); t.Failed() {
+		return
+	}
+	a, b := stores[0], stores[1]
+	r := put(t, a, "a/1", "1", 0, 0)
+	v := watch(t, b, "a/")
+	v.has(t, map[string]string{"a/1": "1"})
+	for _, revision := range []uint64{0, r - 1} {
+		if _, err := b.Put(t.Context(), "a/1", []byte("2"), revision, 0); !errors.Is(err, shared.ErrConflict) {
+			t.Errorf("put with revision %d: got %v", revision, err)
+		}
+	}
+	leader := servers[0]
+	for _, s := range servers {
+		if s.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, "KV_test") {
+			leader = s
+		}
+	}
+	leader.Shutdown()
+	leader.WaitForShutdown()
+	until(t, func() error {
+		_, err := a.Put(t.Context(), "a/1", []byte("2"), r, 0)
+		if errors.Is(err, shared.ErrConflict) { // an earlier attempt arrived
+			err = nil
+		}
+		return err
+	})
+	v.has(t, map[string]string{"a/1": "2"})
+}
+
+// TestTLS checks a server that asks for certificates.
+func TestTLS(t *testing.T) {
+	folder := t.TempDir()
+	ca, cert, key := certificate(t, folder)
+	config, err := server.GenTLSConfig(&server.TLSConfigOpts{CaFile: ca, CertFile: cert, KeyFile: key, Verify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, folder, -1, func(o *server.Options) { o.TLS, o.TLSConfig = true, config })
+	for _, row := range []struct {
+		name          string
+		ca, cert, key string
+		want          string
+	}{
+		{name: "as it should be", ca: ca, cert: cert, key: key},
+		{name: "without a certificate", ca: ca, want: "no TLS connection"},
+		{name: "without the CA", want: "no TLS connection"},
+		{name: "no PEM file", ca: key, want: "no TLS connection"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			store, err := jetstream.Open(ctx, jetstream.Options{URL: s.ClientURL(), CA: row.ca, Cert: row.cert, Key: row.key, Bucket: "test"})
+			if err == nil {
+				store.Close()
+			}
+			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+				t.Errorf("got %v, want %q", err, row.want)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// certificate writes a certificate for 127.0.0.1, signed by itself, and its key.
+func certificate(t *testing.T, folder string) (ca, cert, key string) {
+	t.Helper()
+	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &secret.PublicKey, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secretDER, err := x509.MarshalECPrivateKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	for name, block := range map[string]*pem.Block{
+		cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: secretDER},
+	} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, cert, key
+}
+
 // TestOpenErrors checks the lines that Open fails with.
 func TestOpenErrors(t *testing.T) {
 	plain := start(t, t.TempDir(), -1, nil).ClientURL()
@@ -418,6 +586,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no JetStream", jetstream.Options{URL: without.ClientURL()}, "start it with -js"},
 		{"no TLS", jetstream.Options{URL: strings.Replace(plain, "nats:", "tls:", 1)}, "TLS"},
 		{"no credentials file", jetstream.Options{URL: plain, Credentials: filepath.Join(t.TempDir(), "none")}, "none"},
+		{"no room", jetstream.Options{URL: plain, MaxBytes: 1 << 60}, "no room for bucket test"},
 		{"another bucket", jetstream.Options{URL: plain, Bucket: "other"}, "bucket other exists with other settings"},
 		{"not a URL", jetstream.Options{URL: "nats://joe:hidden@:x:y"}, "is not a URL"},
 	} {

@@ -2,8 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -162,9 +160,9 @@ func (s *Store) createBucket(ctx context.Context) error {
 		AllowRollup: true, DenyDelete: true, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL,
 	}
 	_, err := s.js.CreateStream(ctx, config)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode != jetstream.JSErrCodeStreamNameInUse {
-		s.opts.Log.Warn("the state of the cluster has one copy: NATS cannot keep three", "error", err)
+	if has(err, codeNoCluster, codeNoPeers) {
+		s.opts.Log.Warn("NATS keeps the cluster's state in one copy, because it has less than three servers with JetStream",
+			"error", err)
 		config.Replicas = 1
 		_, err = s.js.CreateStream(ctx, config)
 	}
@@ -239,8 +237,6 @@ func (s *Store) disrupted(ctx context.Context) bool {
 // explain returns the cause of an error and what to do, and whether it lasts until somebody does it.
 func explain(err error, bucket string) (advice string, lasting bool) {
 	var address *url.Error
-	var unknown x509.UnknownAuthorityError
-	var verification *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &address):
 		return "it is not a URL such as nats://host:4222", true
@@ -251,8 +247,8 @@ func explain(err error, bucket string) (advice string, lasting bool) {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return fmt.Sprintf("the user lacks a permission: allow it to publish on $JS.API.> and $KV.%s.>, "+
 			"and to subscribe to _INBOX.>", bucket), true
-	case errors.As(err, &unknown), errors.As(err, &verification), errors.Is(err, nats.ErrSecureConnRequired),
-		errors.Is(err, nats.ErrSecureConnWanted):
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted),
+		strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "certificate"): // alerts have no type
 		return "no TLS connection: check tls:// in the URL, and the CA and certificate files", true
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return "it has no JetStream: start it with -js, and enable it for the account", true
@@ -260,6 +256,8 @@ func explain(err error, bucket string) (advice string, lasting bool) {
 		return "it is too old: use nats-server 2.11 or later", true
 	case errors.Is(err, errUnsuitable):
 		return fmt.Sprintf("bucket %s exists with other settings: delete it (nats kv rm %[1]s), or use another name", bucket), true
+	case has(err, codeAccount, codeStorage, codeStreamBytes):
+		return fmt.Sprintf("it has no room for bucket %s: raise its limits, or create the bucket with a smaller size", bucket), true
 	case errors.Is(err, nats.ErrNoServers):
 		return "nothing listens there: check the address, and that NATS runs", false
 	}

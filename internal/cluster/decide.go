@@ -35,7 +35,6 @@ type sight struct {
 	promised time.Time // when this replica last promised not to fence it
 	held     time.Time // when this replica sent the last request that the incarnation has granted
 	refuses  bool      // since the last renewal its address refused a connection, or was that of another incarnation
-	fencing  bool      // this replica has tried to fence it and does not know that it failed
 	ended    bool      // the incarnation is fenced, or has left
 }
 
@@ -71,9 +70,6 @@ func (s sight) mayFence(now time.Time, unanswered bool) bool {
 	is := s.standing(now)
 	return is == departed || is == silent && unanswered
 }
-
-// mayPromise reports whether the replica may promise not to fence the incarnation.
-func (s sight) mayPromise() bool { return !s.fencing && !s.ended }
 
 // heldUntil returns until when a replica may act on the promises of all replicas that it knows: the others.
 func heldUntil(now time.Time, others []sight) time.Time {

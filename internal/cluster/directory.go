@@ -228,6 +228,9 @@ func (d *Directory) read(ctx context.Context, s Session) (entry, error) {
 
 // take makes an incarnation the home of a session whose entry was read.
 func (d *Directory) take(ctx context.Context, i *incarnation, s Session, e entry) error {
+	if !i.renewed.Load() { // the store may have forgotten that another is the home
+		return shared.ErrUnreachable
+	}
 	i.known.by.Remove(s.Tag)
 	e.Home = i.id
 	err := d.write(ctx, s, e)

@@ -98,7 +98,7 @@ func (r *Replica) promiseTo(w http.ResponseWriter, from uint64, query url.Values
 	if m := r.members.introduce(from, query.Get("name"), query.Get("address")); m != nil {
 		now := time.Now()
 		r.members.update(m, func(s *sight) {
-			if p.Granted = s.mayPromise(); p.Granted {
+			if p.Granted = !s.ended; p.Granted {
 				s.answered, s.promised, s.refuses = now, now, false
 			}
 		})

@@ -169,6 +169,13 @@ func (a *access) setCut(cut bool) {
 	a.changed = make(chan struct{})
 }
 
+// replace replaces the store while it is cut off.
+func (a *access) replace(s shared.State) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.State = s
+}
+
 func (a *access) now() (cut bool, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -236,6 +243,7 @@ type node struct {
 	server *http.Server
 	served sync.WaitGroup
 	ended  atomic.Int32 // calls of Ended
+	dead   atomic.Bool  // what it does is not seen by anybody
 	log    *logs
 	handle atomic.Pointer[http.HandlerFunc]
 }
@@ -307,6 +315,7 @@ func (n *node) serve(f http.HandlerFunc) { n.handle.Store(&f) }
 
 // crash ends the process: its connections break, its address refuses connections, its lease stays.
 func (n *node) crash() {
+	n.dead.Store(true)
 	_ = n.server.Close()
 	n.served.Wait()
 	n.Stop()

@@ -21,8 +21,11 @@ const (
 	ioTime = time.Second
 )
 
-// errFenced means that another replica has ended an incarnation.
-var errFenced = errors.New("the lease of this replica was ended by another")
+var (
+	errFenced = errors.New("the lease of this replica was ended by another")
+	// errForgotten means that the store has lost writes, perhaps also entries of sessions.
+	errForgotten = errors.New("the store has forgotten the lease of this replica")
+)
 
 // lease is the entry of an incarnation.
 type lease struct {
@@ -51,6 +54,7 @@ type incarnation struct {
 	mu       sync.Mutex // guards changes of until
 	lapse    sync.Once
 	joined   atomic.Bool // it may act; before, it only exists
+	renewed  atomic.Bool // its last renewal was stored, so that it may adopt sessions
 	known    *placements
 }
 
@@ -132,6 +136,7 @@ var errLeft = errors.New("this replica has left the cluster")
 // act on promises ask for its promise, too.
 func (k *keeper) join(ctx context.Context, i *incarnation) {
 	k.replica.askAll(ctx, i.id)
+	i.renewed.Store(true)
 	i.joined.Store(true)
 }
 
@@ -148,7 +153,10 @@ func (k *keeper) renew(ctx context.Context, i *incarnation) error {
 			return failed
 		}
 		var stored lease
-		if e.Value == nil || json.Unmarshal(e.Value, &stored) != nil || stored.Ended {
+		switch {
+		case e.Revision < i.revision:
+			return errForgotten
+		case json.Unmarshal(e.Value, &stored) != nil || stored.Ended:
 			return errFenced
 		}
 		// A renewal whose answer was lost.
@@ -168,7 +176,13 @@ func (k *keeper) keepLease(ctx context.Context) {
 		wait := renewEvery
 		if i := k.current.Load(); i != nil {
 			err := k.renew(ctx, i)
+			i.renewed.Store(err == nil)
 			switch {
+			case errors.Is(err, errForgotten):
+				k.replica.config.Log.Error("the shared state has lost writes; sessions end and are adopted anew")
+				k.lapsed(i)
+				pause(ctx, nil, silentFor) // until all others have noticed
+				continue
 			case errors.Is(err, errFenced):
 				k.lapsed(i)
 				continue

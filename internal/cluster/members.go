@@ -314,9 +314,6 @@ func (r *Replica) fence(ctx context.Context, m *member, unanswered bool) error {
 	ms := r.members
 	ms.mu.Lock()
 	may, revision := m.mayFence(time.Now(), unanswered), m.revision
-	if may {
-		m.fencing = true // until it is known that this attempt failed
-	}
 	ms.mu.Unlock()
 	if !may {
 		return ErrUnavailable
@@ -333,14 +330,11 @@ func (r *Replica) fence(ctx context.Context, m *member, unanswered bool) error {
 	case !errors.Is(err, shared.ErrConflict):
 		return unavailable(err)
 	}
-	ms.update(m, func(s *sight) { s.fencing = false })
 	e, err := r.config.Leases.Get(ctx, leaseKey(m.id))
 	if err != nil {
 		return unavailable(err)
 	}
-	if e.Value == nil {
-		ms.update(m, func(*sight) { m.revision = 0 })
-	}
+	ms.update(m, func(*sight) { m.revision = min(m.revision, e.Revision) }) // lower if the store has lost writes
 	ms.apply(e)
 	return nil
 }

@@ -154,9 +154,9 @@ type access struct {
 	shared.State
 	mu      sync.Mutex
 	cut     bool
+	blind   bool // watches stand still
 	changed chan struct{}
 	lose    atomic.Int32 // answers of the next so many Puts that store are lost
-	slow    func()       // called before each access; nil = nothing
 }
 
 func newAccess(s shared.State) *access { return &access{State: s, changed: make(chan struct{})} }
@@ -176,17 +176,24 @@ func (a *access) replace(s shared.State) {
 	a.State = s
 }
 
-func (a *access) now() (cut bool, changed <-chan struct{}) {
+// setBlind lets watches stand still, or go on.
+func (a *access) setBlind(blind bool) {
+	a.mu.Lock()
+	a.blind = blind
+	cut := a.cut
+	a.mu.Unlock()
+	a.setCut(cut)
+}
+
+// sees reports whether watches go on, and returns a channel that is closed when that may have changed.
+func (a *access) sees() (bool, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.cut, a.changed
+	return !a.cut && !a.blind, a.changed
 }
 
 func (a *access) before() error {
-	if a.slow != nil {
-		a.slow()
-	}
-	if cut, _ := a.now(); cut {
+	if !a.Connected() {
 		return shared.ErrUnreachable
 	}
 	return nil
@@ -210,16 +217,20 @@ func (a *access) Put(ctx context.Context, key string, value []byte, revision uin
 	return revision, err
 }
 
-func (a *access) Connected() bool { cut, _ := a.now(); return !cut }
+func (a *access) Connected() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.cut
+}
 
 func (a *access) Watch(ctx context.Context, prefix string, f func(shared.Entry)) error {
 	for ctx.Err() == nil {
-		cut, changed := a.now()
+		sees, changed := a.sees()
 		inner, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if !cut {
+			if sees {
 				_ = a.State.Watch(inner, prefix, f)
 			}
 		}()
@@ -288,6 +299,25 @@ func (w *world) node(name string, change ...func(*cluster.Config)) *node {
 
 // prepare starts the HTTP server of a replica.
 func (w *world) prepare(name, host string, change ...func(*cluster.Config)) *node {
+	return w.prepareAt(name, host, w.net.listen(host), change...)
+}
+
+// onLoopback is node with TCP connections.
+func (w *world) onLoopback(name string, change ...func(*cluster.Config)) *node {
+	w.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	change = append(change, func(c *cluster.Config) { c.Dial = nil })
+	n := w.prepareAt(name, l.Addr().String(), l, change...)
+	if err := n.Start(w.t.Context()); err != nil {
+		w.t.Fatalf("starting %s: %v", name, err)
+	}
+	return n
+}
+
+func (w *world) prepareAt(name, host string, l net.Listener, change ...func(*cluster.Config)) *node {
 	n := &node{name: name, host: host, leases: newAccess(w.store), log: &logs{}}
 	config := cluster.Config{
 		Leases: n.leases, Sessions: n.leases, Name: name, Address: "http://" + host, Version: "1.0.0", Digest: "d",
@@ -303,7 +333,6 @@ func (w *world) prepare(name, host string, change ...func(*cluster.Config)) *nod
 	n.Replica = cluster.New(config)
 	n.dir = n.Directory()
 	n.serve(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%s for %s", name, r.RemoteAddr) })
-	l := w.net.listen(host)
 	n.server = &http.Server{Handler: n.Receive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*n.handle.Load())(w, r) })),
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	n.served.Go(func() { _ = n.server.Serve(l) })

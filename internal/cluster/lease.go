@@ -260,7 +260,7 @@ func (r *Replica) clearName(ctx context.Context, before uint64) error {
 			if alive {
 				return fmt.Errorf("another replica of the cluster has the name %q: it runs at %s", r.config.Name, m.address)
 			}
-			if _, gone := r.settle(ctx, m.id); gone == nil {
+			if peer, unsure := r.settle(ctx, m.id); unsure == nil && peer == nil {
 				break
 			}
 			pause(ctx, nil, renewEvery/4)

@@ -1,0 +1,279 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
+)
+
+// pair is two replicas with TCP connections; requests to front are forwarded to the home of a session at home.
+type pair struct {
+	home, front *node
+	session     cluster.Session
+	errors      chan error // of Forward
+}
+
+func newPair(t *testing.T) *pair {
+	w := newWorld(t)
+	p := &pair{home: w.onLoopback("home"), front: w.onLoopback("front"), errors: make(chan error, 100)}
+	p.session = p.home.session("s")
+	p.front.serve(func(w http.ResponseWriter, r *http.Request) {
+		place, err := p.front.dir.Find(r.Context(), p.session)
+		if err != nil || place.Here() {
+			t.Errorf("finding the session: %v, here %t", err, place.Here())
+			return
+		}
+		p.errors <- place.Forward(w, r)
+	})
+	return p
+}
+
+// send sends a request to the front.
+func (p *pair) send(t *testing.T, ctx context.Context, method, uri, body string, header ...string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+p.front.host+uri, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "nexus.example:8443"
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	response, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+func TestForward_PassesRequestsAsTheyCame(t *testing.T) {
+	p := newPair(t)
+	p.home.serve(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Mcp-Session-Id", "x")
+		w.WriteHeader(http.StatusAccepted)
+		client, _, _ := net.SplitHostPort(r.RemoteAddr)
+		fmt.Fprintln(w, cluster.Forwarded(r.Context()), r.Method, r.RequestURI, r.Host, client, string(body),
+			r.Header.Get("Authorization"), r.Header.Get("X-Forwarded-For"), r.Header.Get("Origin"),
+			len(r.Header["Nexus-Hop"])+len(r.Header["Nexus-Client"]), r.Header.Get("Accept-Encoding"), r.UserAgent())
+	})
+	response := p.send(t, t.Context(), http.MethodPost, "/a%2Fb/mcp?x=1;y=%zz", `{"id":1}`, "Authorization", "Bearer k",
+		"X-Forwarded-For", "203.0.113.9", "Origin", "https://o.example", "Accept-Encoding", "br", "User-Agent", "client/1")
+	got, _ := io.ReadAll(response.Body)
+	want := `true POST /a%2Fb/mcp?x=1;y=%zz nexus.example:8443 127.0.0.1 {"id":1} Bearer k 203.0.113.9 https://o.example 0 br client/1`
+	if strings.TrimSpace(string(got)) != want {
+		t.Errorf("got the request\n%swant\n%s", got, want)
+	}
+	if response.StatusCode != http.StatusAccepted || response.Header.Get("Mcp-Session-Id") != "x" || response.Header["Nexus-Answer"] != nil {
+		t.Errorf("got the response %d with %v", response.StatusCode, response.Header)
+	}
+	if err := <-p.errors; err != nil {
+		t.Errorf("got the error %v", err)
+	}
+}
+
+func TestForward_StreamsAndCancels(t *testing.T) {
+	p := newPair(t)
+	cancelled := make(chan struct{})
+	p.home.serve(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: 1\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		close(cancelled)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	response := p.send(t, ctx, http.MethodGet, "/mcp", "")
+	if line, err := bufio.NewReader(response.Body).ReadString('\n'); line != "data: 1\n" || err != nil {
+		t.Errorf("got %q (%v), want the first event at once", line, err)
+	}
+	cancel()
+	select {
+	case <-cancelled:
+	case <-time.After(10 * time.Second):
+		t.Error("the home does not learn that the client is gone")
+	}
+	if err := <-p.errors; !errors.Is(err, context.Canceled) {
+		t.Errorf("got the error %v, want that of the request", err)
+	}
+}
+
+func TestForward_Errors(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		do   func(p *pair, began <-chan struct{}) // while the request is served
+		home http.HandlerFunc                     // before it waits
+		want error
+	}{
+		{"home crashes before the response", func(p *pair, began <-chan struct{}) { <-began; p.home.crash() }, func(http.ResponseWriter, *http.Request) {}, cluster.ErrLost},
+		{"home crashes in the response", func(p *pair, began <-chan struct{}) { <-began; p.home.crash() }, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "data: 1\n\n")
+			w.(http.Flusher).Flush()
+		}, cluster.ErrCut},
+		{"home has ended", func(p *pair, began <-chan struct{}) { <-began; _ = p.home.Leave(context.Background()) }, func(http.ResponseWriter, *http.Request) {}, cluster.ErrLost},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPair(t)
+			began := make(chan struct{})
+			p.home.serve(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that its client is gone
+				test.home(w, r)
+				close(began)
+				<-r.Context().Done()
+			})
+			place, err := p.front.dir.Find(t.Context(), p.session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go test.do(p, began)
+			if err := place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{}"))); !errors.Is(err, test.want) {
+				t.Errorf("got the error %v, want %v", err, test.want)
+			}
+		})
+	}
+	t.Run("not here", func(t *testing.T) {
+		p := newPair(t)
+		p.home.serve(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMisdirectedRequest) })
+		place, _ := p.front.dir.Find(t.Context(), p.session)
+		w := httptest.NewRecorder()
+		if err := place.Forward(w, httptest.NewRequest(http.MethodPost, "/mcp", nil)); !errors.Is(err, cluster.ErrMoved) || w.Body.Len() > 0 {
+			t.Errorf("got the error %v and the response %q, want ErrMoved alone", err, w.Body)
+		}
+	})
+	t.Run("gone", func(t *testing.T) {
+		p := newPair(t)
+		place, _ := p.front.dir.Find(t.Context(), p.session)
+		p.home.crash()
+		err := cluster.ErrLost
+		for n := 0; n < 100 && errors.Is(err, cluster.ErrLost); n++ { // on idle connections whose end is not noticed yet
+			err = place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil))
+		}
+		if !errors.Is(err, cluster.ErrRefused) {
+			t.Errorf("got the error %v, want ErrRefused", err)
+		}
+	})
+	t.Run("something else at its address", func(t *testing.T) {
+		p := newPair(t)
+		place, _ := p.front.dir.Find(t.Context(), p.session)
+		p.home.crash()
+		l, err := net.Listen("tcp", p.home.host)
+		if err != nil {
+			t.Skip(err)
+		}
+		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })}
+		go s.Serve(l)
+		defer s.Close()
+		w := httptest.NewRecorder()
+		if err := place.Forward(w, httptest.NewRequest(http.MethodPost, "/mcp", nil)); !errors.Is(err, cluster.ErrLost) || w.Body.Len() > 0 {
+			t.Errorf("got the error %v and the response %q, want ErrLost alone", err, w.Body)
+		}
+	})
+	t.Run("unreachable", func(t *testing.T) {
+		inBubble(t, func(w *world) {
+			a, b := w.node("a"), w.node("b")
+			place, err := b.dir.Find(w.t.Context(), a.session("s"))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.net.isolate("a:80", true)
+			if err := place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil)); !errors.Is(err, cluster.ErrUnavailable) {
+				w.t.Errorf("got the error %v, want ErrUnavailable", err)
+			}
+		})
+	})
+}
+
+func TestReceive_RefusesForgeries(t *testing.T) {
+	w := newWorld(t)
+	n := w.onLoopback("a")
+	served := func(header ...string) (int, string, string) {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		if header[0] == "hold" {
+			r = httptest.NewRequest(http.MethodPost, "/cluster/hold", nil)
+			header = header[1:]
+		}
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Add(header[i], header[i+1])
+		}
+		rec := httptest.NewRecorder()
+		n.Receive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.RemoteAddr, cluster.Forwarded(r.Context()), len(r.Header))
+		})).ServeHTTP(rec, r)
+		return rec.Code, rec.Body.String(), rec.Header().Get("Nexus-Answer")
+	}
+	for _, test := range []struct {
+		header []string
+		code   int
+	}{
+		{[]string{"Nexus-Client", "10.0.0.1:1"}, 200},
+		{[]string{"Nexus-Hop", ""}, 403},
+		{[]string{"Nexus-Hop", "v1 1 2 nonce mac"}, 403},
+		{[]string{"Nexus-Hop", "v2 1 2 nonce mac"}, 403},
+		{[]string{"Nexus-Hop", "v1 1 2 nonce mac", "Nexus-Hop", "v1 1 2 nonce mac"}, 403},
+		{[]string{"hold"}, 403},
+		{[]string{"hold", "Nexus-Hop", "v1 1 0 nonce mac", "Nexus-Client", ""}, 403},
+	} {
+		code, body, answer := served(test.header...)
+		if code != test.code || answer != "" {
+			t.Errorf("%v: got %d with the answer %q, want %d", test.header, code, answer, test.code)
+		}
+		if code == 200 && body != "192.0.2.1:1234false 0" {
+			t.Errorf("%v: got %s, want a request without headers of a hop", test.header, body)
+		}
+	}
+}
+
+func TestForward_KeysChange(t *testing.T) {
+	w := newWorld(t)
+	newest := func(c *cluster.Config) {
+		c.Keys = func() [][]byte { return [][]byte{[]byte("a newer key that the others know"), clusterKey} }
+	}
+	older := func(c *cluster.Config) {
+		c.Keys = func() [][]byte { return [][]byte{clusterKey, []byte("a newer key that the others know")} }
+	}
+	a, b := w.onLoopback("a", newest), w.onLoopback("b", older)
+	for _, n := range [][2]*node{{a, b}, {b, a}} {
+		s := n[0].session("s")
+		expect(t, n[1], s, n[0].name)
+	}
+}
+
+func TestForward_OtherKey(t *testing.T) {
+	w := newWorld(t)
+	a := w.onLoopback("a")
+	b := w.onLoopback("b", func(c *cluster.Config) { c.Keys = func() [][]byte { return [][]byte{[]byte("another")} } })
+	if got, err := b.get(a.session("s")); err == nil {
+		t.Errorf("got %q, want an error", got)
+	}
+}
+
+func BenchmarkForward(b *testing.B) {
+	w := newWorld(b)
+	home, front := w.onLoopback("home"), w.onLoopback("front")
+	s := home.session("s")
+	body := strings.Repeat("x", 1000)
+	home.serve(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
+	b.ReportAllocs()
+	for b.Loop() {
+		place, err := front.dir.Find(b.Context(), s)
+		if err == nil {
+			err = place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body)))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
+)
+
+func TestStart_StoreUnreachable(t *testing.T) {
+	inBubble(t, func(w *world) {
+		n := w.prepare("a", "a:80")
+		n.leases.setCut(true)
+		ctx, cancel := context.WithTimeout(w.t.Context(), 15*time.Second)
+		defer cancel()
+		if err := n.Start(ctx); !errors.Is(err, shared.ErrUnreachable) {
+			w.t.Errorf("got %v, want that the store cannot be reached", err)
+		}
+	})
+}
+
+func TestStart_SameName(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		before func(w *world, a *node)
+		want   string // part of the error; empty = it starts
+	}{
+		{"running", func(*world, *node) {}, `the name "a": it runs at http://a:80`},
+		{"crashed", func(_ *world, a *node) { a.crash() }, ""},
+		{"cut off", func(w *world, a *node) { w.net.isolate("a:80", true); a.leases.setCut(true) }, ""},
+		{"cut off from the others alone", func(w *world, a *node) { w.net.isolate("a:80", true) }, "neither answers nor ends"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				a := w.node("a")
+				second := w.prepare("a", "b:80")
+				test.before(w, a)
+				ctx, cancel := context.WithTimeout(w.t.Context(), 15*time.Second)
+				defer cancel()
+				err := second.Start(ctx)
+				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+					w.t.Errorf("got %v, want %q", err, test.want)
+				}
+				if test.want != "" && a.ended.Load() > 0 {
+					w.t.Error("the first replica has lost its lease")
+				}
+			})
+		})
+	}
+}
+
+func TestStart_PredecessorAtSameAddress(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a := w.node("a")
+		s := a.session("s")
+		a.crash()
+		start := time.Now()
+		again := w.node("a")
+		if took := time.Since(start); took > time.Second {
+			w.t.Errorf("starting again took %v", took)
+		}
+		expect(w.t, again, s, "a")
+		if got := again.Members(); len(got) != 1 || !got[0].Self {
+			w.t.Errorf("got the replicas %+v, want itself alone", got)
+		}
+	})
+}
+
+func TestMembers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		other := w.node("c", func(c *cluster.Config) { c.Digest, c.Version = "other", "2.0.0" })
+		synctest.Wait()
+		got := ""
+		for _, m := range a.Members() {
+			got += fmt.Sprintln(m.Name, m.Address, m.Version, m.Sessions, m.Draining, m.Self, m.Incarnation != 0, time.Since(m.Started) < time.Minute)
+		}
+		want := "a http://a:80 1.0.0 3 false true true true\nb http://b:80 1.0.0 3 false false true true\n" +
+			"c http://c:80 2.0.0 3 false false true true\n"
+		if got != want {
+			w.t.Errorf("got the replicas\n%swant\n%s", got, want)
+		}
+		const warning = "another replica has another configuration or version"
+		if log := b.log.String(); strings.Count(log, warning) != 1 || !strings.Contains(log, "replica=c") {
+			w.t.Errorf("got the log %s, want one warning", log)
+		}
+		b.Drain()
+		synctest.Wait()
+		if m := a.Members(); !m[1].Draining {
+			w.t.Errorf("got %+v, want b to drain", m)
+		}
+		for range 20 {
+			if to, ok := b.dir.Elsewhere(); !ok || to.Here() {
+				w.t.Fatal("b finds nobody else")
+			}
+		}
+		w.net.isolate("c:80", true)
+		other.leases.setCut(true)
+		time.Sleep(15 * time.Second)
+		if m := a.Members(); len(m) != 2 {
+			w.t.Errorf("got %+v, want c to have left the list", m)
+		}
+	})
+}
+
+func TestLease_LostAnswersAreHarmless(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a := w.node("a")
+		id := a.dir.Self()
+		for range 10 {
+			a.leases.lose.Store(1)
+			time.Sleep(3 * time.Second)
+		}
+		if a.dir.Self() != id || a.ended.Load() != 0 {
+			w.t.Errorf("got the incarnation %x after %x", a.dir.Self(), id)
+		}
+	})
+}
+
+func TestLease_FencedWhileItLives(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		_ = a.server.Close() // refuses connections, as no living replica should
+		expect(w.t, b, s, "b")
+		time.Sleep(3 * time.Second)
+		if a.ended.Load() != 1 || a.dir.Self() == s.Home {
+			w.t.Errorf("got %d ends of sessions at the replica that was fenced, want 1", a.ended.Load())
+		}
+	})
+}
+
+func TestSave(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s, ended := a.session("s"), a.session("ended")
+		for i := range 100 {
+			if err := a.dir.Save(s, fmt.Append(nil, "state ", i)); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		if err := a.dir.Save(s, make([]byte, 70<<10)); err == nil {
+			w.t.Error("a state of 70 KiB is saved")
+		}
+		_ = a.dir.Save(ended, []byte("x"))
+		if err := a.dir.End(w.t.Context(), ended); err != nil {
+			w.t.Fatal(err)
+		}
+		synctest.Wait()
+		got, err := b.dir.Load(w.t.Context(), s)
+		if string(got) != "state 99" || err != nil {
+			w.t.Errorf("got %q (%v), want the last state", got, err)
+		}
+		if err := b.dir.End(w.t.Context(), s); !errors.Is(err, cluster.ErrMoved) {
+			w.t.Errorf("ending a session elsewhere: got %v, want ErrMoved", err)
+		}
+		a.leases.setCut(true)
+		if err := a.dir.End(w.t.Context(), s); !errors.Is(err, cluster.ErrUnavailable) {
+			w.t.Errorf("ending a session without the store: got %v, want ErrUnavailable", err)
+		}
+		_ = a.dir.Save(s, []byte("later"))
+		full := error(nil)
+		for i := 0; full == nil && i < 5000; i++ {
+			full = a.dir.Save(a.session(fmt.Sprint("n", i)), []byte("x"))
+		}
+		if full == nil {
+			w.t.Error("the states that wait have no bound")
+		}
+		a.leases.setCut(false)
+		if err := a.Leave(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+		for tag, want := range map[string]string{"s": "later", "n17": "x", "ended": ""} {
+			if got, err := b.dir.Load(w.t.Context(), cluster.Session{Tag: tag}); string(got) != want || err != nil {
+				w.t.Errorf("%s: got %q (%v), want %q", tag, got, err, want)
+			}
+		}
+		if err := a.dir.Save(s, []byte("x")); !errors.Is(err, cluster.ErrUnavailable) {
+			w.t.Errorf("saving after leaving: got %v", err)
+		}
+	})
+}
+
+// TestLease_RaceOfFenceAndRenewal lets a replica try to fence another whose renewals it does not see.
+func TestLease_RaceOfFenceAndRenewal(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		b.leases.setBlind(true)
+		w.net.isolate("a:80", true)
+		time.Sleep(10 * time.Second)
+		expectError(w.t, b, s, cluster.ErrUnavailable)
+		expect(w.t, a, s, "a")
+		if a.ended.Load() != 0 {
+			w.t.Error("a was fenced although it renews its lease")
+		}
+	})
+}
+
+func TestFind_UnknownHome(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a := w.node("a")
+		s := cluster.Session{Home: 77, Tag: "s", Ends: time.Now().Add(time.Hour)}
+		expectError(w.t, a, s, cluster.ErrUnavailable)
+		time.Sleep(8 * time.Second)
+		expect(w.t, a, s, "a")
+		expect(w.t, a, cluster.Session{Tag: "old", Ends: time.Now().Add(time.Hour)}, "a")
+	})
+}
+
+func TestMembers_AreBounded(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		for i := range 1500 {
+			key := fmt.Sprintf("replica/%016x", i+1)
+			if _, err := w.store.Put(w.t.Context(), key, []byte(`{"ended":true}`), 0, 0); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		for _, bad := range []string{"replica/x", "replica/00000000000000zz"} {
+			_, _ = w.store.Put(w.t.Context(), bad, []byte(`{`), 0, 0)
+		}
+		synctest.Wait()
+		s := b.session("s")
+		b.asEdge(s)
+		expect(w.t, a, s, "b")
+		expect(w.t, a, cluster.Session{Home: 3, Tag: "old", Ends: time.Now().Add(time.Hour)}, "a")
+		if got := len(a.Members()); got != 2 {
+			w.t.Errorf("got %d replicas, want 2", got)
+		}
+	})
+}
+
+func TestDirectory_At(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		id := a.dir.Self()
+		if place, err := b.dir.At(id); err != nil || place.Here() {
+			w.t.Errorf("got %v, want the replica", err)
+		}
+		w.net.isolate("a:80", true)
+		a.leases.setCut(true)
+		time.Sleep(6500 * time.Millisecond)
+		if _, err := b.dir.At(id); err == nil {
+			w.t.Error("got a replica that is silent")
+		}
+		time.Sleep(5 * time.Second)
+		for _, id := range []uint64{id, 99} {
+			if _, err := b.dir.At(id); !errors.Is(err, cluster.ErrEnded) {
+				w.t.Errorf("got %v, want ErrEnded", err)
+			}
+		}
+		if _, err := cluster.Alone().At(id); !errors.Is(err, cluster.ErrEnded) {
+			w.t.Errorf("alone: got %v, want ErrEnded", err)
+		}
+	})
+}
+
+func TestHandOver_WithoutStore(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		to, ok := a.dir.Elsewhere()
+		if !ok {
+			w.t.Fatal("nobody else is there")
+		}
+		idle := func() ([]byte, bool) { return nil, true }
+		if err := a.dir.HandOver(w.t.Context(), s, to, idle); !errors.Is(err, cluster.ErrUnavailable) {
+			w.t.Errorf("without draining: got %v", err)
+		}
+		a.Drain()
+		a.leases.setCut(true)
+		if err := a.dir.HandOver(w.t.Context(), s, to, idle); !errors.Is(err, cluster.ErrUnavailable) {
+			w.t.Errorf("without the store: got %v", err)
+		}
+		expectError(w.t, a, s, cluster.ErrUnavailable)
+		a.leases.setCut(false)
+		a.leases.lose.Store(1)
+		if err := a.dir.HandOver(w.t.Context(), s, to, idle); !errors.Is(err, cluster.ErrUnavailable) {
+			w.t.Errorf("with a lost answer: got %v", err)
+		}
+		b.asEdge(s)
+		expect(w.t, a, s, "b")
+		expect(w.t, b, s, "b")
+	})
+}
+
+func TestEnd_AdoptedSession(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		a.crash()
+		expect(w.t, b, s, "b")
+		if err := b.dir.End(w.t.Context(), s); err != nil {
+			w.t.Fatal(err)
+		}
+		expectError(w.t, b, s, cluster.ErrEnded)
+		if err := b.dir.End(w.t.Context(), s); err != nil {
+			w.t.Errorf("ending it again: %v", err)
+		}
+	})
+}

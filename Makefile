@@ -8,7 +8,7 @@ MUTANTS ?= 20
 SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
 
-.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak bench eval ci image clean
+.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak cluster bench eval ci image clean
 
 all: build test
 
@@ -57,6 +57,9 @@ mutate: ## which of a sample of wrong expressions the tests notice, in PACKAGES 
 
 soak: ## a router under mixed load, restarts and faults for SOAK_DURATION with SOAK_CALLERS callers
 	SOAK_DURATION=$(SOAK_DURATION) SOAK_CALLERS=$(SOAK_CALLERS) $(GO) test -count=1 -timeout 0 -run TestSoak -v ./tests/soak
+
+cluster: build ## a NATS server, three replicas and a load balancer on this machine, until Ctrl-C
+	$(GO) run ./tests/clustertest/run bin/nexus
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

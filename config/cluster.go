@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
 
 // Cluster joins this router to others as a replica. The zero NATS means that it runs alone.
@@ -44,8 +45,8 @@ func (c Cluster) Address(listen string) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil
 	}
-	host, _, err := net.SplitHostPort(listen)
-	if ip, _ := netip.ParseAddr(host); err != nil || host == "" || ip.IsValid() && ip.IsUnspecified() {
+	host, port, err := net.SplitHostPort(listen)
+	if ip, _ := netip.ParseAddr(host); err != nil || host == "" || port == "0" || ip.IsValid() && ip.IsUnspecified() {
 		return "", mistake("", nil, "cluster.advertise is needed, because %s is no address at which other replicas reach this "+
 			"one; set it or NEXUS_ADVERTISE, such as http://10.0.0.5:8002", listen)
 	}
@@ -89,8 +90,12 @@ func (c clusterCheck) cluster(s *Settings) {
 	if (k.NATS.TLS.Cert == "") != (k.NATS.TLS.Key == "") {
 		c.fail("cluster.nats.tls", "needs both cert and key, or neither")
 	}
-	key, _ := c.env("NEXUS_CLUSTER_KEY")
-	k.Key = redact.Secret(key)
+	if key, _ := c.env("NEXUS_CLUSTER_KEY"); key != "" {
+		k.Key = redact.Secret(key)
+		if err := shared.CheckKey(key); err != nil {
+			c.failAt(mistake("", nil, "%v", err))
+		}
+	}
 	if c.err == nil && c.onlyHere(s) {
 		c.warn("cluster", "cluster: other machines cannot reach this replica on loopback; set cluster.advertise")
 	}

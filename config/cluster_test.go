@@ -37,13 +37,15 @@ func TestCluster(t *testing.T) {
 // What tells replicas with one configuration apart is in the environment.
 func TestClusterEnvironment(t *testing.T) {
 	folder := write(t, "settings.yaml", "cluster: {nats: {url: 'nats://n1:4222'}, replica: file, advertise: 'http://file:1'}")
-	c := load(t, environment("NEXUS_REPLICA", "r2", "NEXUS_ADVERTISE", "http://r2:8002/", "NEXUS_CLUSTER_KEY", "swordfish"), folder).Cluster
-	if c.Replica != "r2" || c.Advertise != "http://r2:8002" || c.Key.Reveal() != "swordfish" {
+	key := strings.Repeat("5a", 32)
+	c := load(t, environment("NEXUS_REPLICA", "r2", "NEXUS_ADVERTISE", "http://r2:8002/", "NEXUS_CLUSTER_KEY", key), folder).Cluster
+	if c.Replica != "r2" || c.Advertise != "http://r2:8002" || c.Key.Reveal() != key {
 		t.Errorf("got %+v, want the values of the environment", c)
 	}
 	for name, want := range map[string]string{
-		"NEXUS_REPLICA":   `NEXUS_REPLICA: want letters, digits, ".", "-" and "_", starting with a letter or digit, got "a b"`,
-		"NEXUS_ADVERTISE": "NEXUS_ADVERTISE: want the URL at which other replicas reach this one, such as http://10.0.0.5:8002",
+		"NEXUS_REPLICA":     `NEXUS_REPLICA: want letters, digits, ".", "-" and "_", starting with a letter or digit, got "a b"`,
+		"NEXUS_CLUSTER_KEY": "NEXUS_CLUSTER_KEY is not 32 bytes in base64 or hex; openssl rand -hex 32 makes one",
+		"NEXUS_ADVERTISE":   "NEXUS_ADVERTISE: want the URL at which other replicas reach this one, such as http://10.0.0.5:8002",
 	} {
 		if _, err := config.Load([]string{folder}, environment(name, "a b")); err == nil || err.Error() != want {
 			t.Errorf("Load = %v, want %s", err, want)
@@ -64,6 +66,7 @@ func TestClusterAddress(t *testing.T) {
 		{"0.0.0.0:8002", "", ""},
 		{"[::]:8002", "", ""},
 		{":8002", "", ""},
+		{"127.0.0.1:0", "", ""},
 	} {
 		got, err := config.Cluster{Advertise: c.advertise}.Address(c.listen)
 		if got != c.want || (err == nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.listen) {

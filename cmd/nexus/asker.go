@@ -153,7 +153,7 @@ func deciding(cfg config.Config) (config.Settings, []downstream.ServerConfig) {
 	s, usual := cfg.Settings, config.Default()
 	s.Listen, s.AllowedOrigins, s.TrustedProxies = "", nil, nil
 	s.Auth, s.RateLimit, s.Shutdown, s.State = usual.Auth, usual.RateLimit, usual.Shutdown, ""
-	s.Prices = nil
+	s.Prices, s.Cluster = nil, usual.Cluster
 	s.Log, s.Telemetry = usual.Log, telemetry.Config{}
 	return s, cfg.Servers
 }

@@ -60,6 +60,7 @@ func (c *serveCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
+	c.joins = true
 	a, err := c.app(w.ctx, cfg, nil, w.stderr)
 	if err != nil {
 		return err
@@ -96,6 +97,9 @@ func (c *stdioCmd) Run(w *world) error {
 	}
 	if err := a.CheckProfile(c.Profile); err != nil {
 		return &exitError{exitUsage, err.Error()}
+	}
+	if cfg.Cluster.Enabled() {
+		a.Log().Warn("cluster has no effect with nexus stdio, which serves one client alone")
 	}
 	// A signal must not end the context of the calls in flight: they have the grace period to finish.
 	served := make(chan error, 1)

@@ -23,6 +23,7 @@ type source struct {
 	Demo   bool     `help:"Use the built-in demo servers; needs no configuration, network or key."`
 
 	calls bool // the command calls tools, which the audit log has to record
+	joins bool // the command is a replica if the configuration has a cluster
 }
 
 // load reads the configuration.
@@ -97,10 +98,19 @@ func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs 
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}
-	a, err := app.New(ctx, app.Options{
+	opts := app.Options{
 		Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Mask: mask, Tape: t,
-	})
+	}
+	if s.joins && cfg.Cluster.Enabled() {
+		if opts.Cluster, err = app.Join(ctx, cfg.Cluster, logger); err != nil {
+			return nil, err
+		}
+	}
+	a, err := app.New(ctx, opts)
 	if err != nil {
+		if opts.Cluster != nil {
+			opts.Cluster.Close()
+		}
 		return nil, &exitError{exitUsage, err.Error()}
 	}
 	return a, nil

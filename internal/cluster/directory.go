@@ -235,6 +235,7 @@ func (d *Directory) take(ctx context.Context, i *incarnation, s Session, e entry
 	e.Home = i.id
 	err := d.write(ctx, s, e)
 	if err == nil {
+		d.replica.counts.adopted.Add(1)
 		e.taken = true
 		i.known.put(s.Tag, e.placed)
 		if !i.acts() {

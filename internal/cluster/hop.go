@@ -284,6 +284,7 @@ func (p *Peer) forward(w http.ResponseWriter, r *http.Request) error {
 	if p.forwards.Add(1) > maxForwards {
 		return unavailable(errors.New("too many requests to it"))
 	}
+	p.hops.replica.counts.forwarded.Add(1)
 	h := &hop{}
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), hopKey{}, h))
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {

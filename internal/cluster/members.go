@@ -20,6 +20,8 @@ const (
 	maxReplicas = 64
 	// maxMembers bounds the incarnations that a replica remembers; those that ended first are forgotten first.
 	maxMembers = 1024
+	// lateFor is how long responses of an incarnation that has ended are awaited: one that leaves sends them before.
+	lateFor = time.Second
 )
 
 // Member is a replica in the list.
@@ -139,7 +141,7 @@ func (ms *members) forget() {
 // finish notes that an incarnation never acts again. ms.mu is held.
 func (ms *members) finish(m *member) {
 	m.ended = true
-	m.peer.end()
+	time.AfterFunc(lateFor, m.peer.end)
 }
 
 // update changes what is known of an incarnation.

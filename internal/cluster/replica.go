@@ -49,6 +49,7 @@ type Replica struct {
 	hops     *hops
 	dir      *Directory
 	draining atomic.Bool
+	counts   counts
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 }
@@ -61,6 +62,14 @@ func New(c Config) *Replica {
 	r.hops = newHops(r)
 	r.dir = newDirectory(r)
 	return r
+}
+
+// counts are totals since New.
+type counts struct{ forwarded, adopted atomic.Int64 }
+
+// Counts returns how many requests the replica has passed on, and how many sessions it has taken over.
+func Counts(r *Replica) (forwarded, adopted int64) {
+	return r.counts.forwarded.Load(), r.counts.adopted.Load()
 }
 
 // Directory returns the directory of sessions.

@@ -262,6 +262,12 @@ func (r *Ring) decode(e Entry) ([]sharedKey, error) {
 	return keys, nil
 }
 
+// CheckKey returns an error for a text that is no cluster key.
+func CheckKey(text string) error {
+	_, err := decodeKey(text)
+	return err
+}
+
 func decodeKey(text string) ([]byte, error) {
 	key, err := hex.DecodeString(text)
 	if err != nil {

@@ -55,6 +55,7 @@ type Options struct {
 	Level   *slog.LevelVar // of Logger; nil = Reload does not change it
 	Mask    *redact.Masker // of Logger; the App tells it the secrets of the configuration
 	Tape    *tape.Tape     // records or replays; nil does neither
+	Cluster *Cluster       // of Join; nil = the App runs alone
 }
 
 // App is a running router, or one that can be started.
@@ -158,12 +159,19 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.edge = edge.New(edge.Options{
+	serving := edge.Options{
 		Logger: a.log, Name: router.Name, Version: opts.Version, Keys: a.keys, Limits: cfg.Limits,
 		AllowedOrigins: cfg.AllowedOrigins, ForwardHeaders: a.servers.ForwardedHeaders,
 		TrustedProxies: trusted, Loopback: config.OnLoopback(cfg.Listen), Public: !config.OnLoopback(cfg.Listen),
 		Tracer: a.telemetry.Tracer(), Served: a.meter.served(),
-	})
+	}
+	if c := opts.Cluster; c != nil {
+		if err := c.prepare(a); err != nil {
+			return nil, err
+		}
+		serving.Directory, serving.IDKeys = c.replica.Directory(), c.ring
+	}
+	a.edge = edge.New(serving)
 	a.proxy.Attach(proxy.Parts{Servers: a.servers, Clients: a.edge, Search: a.frontend, Limited: a.frontend.Limited})
 	if r := a.telemetry.Registry(); r != nil {
 		return a, r.Register(state{a})
@@ -173,6 +181,15 @@ func New(ctx context.Context, opts Options) (*App, error) {
 
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
+	hooks := router.Hooks{Follow: a.follow, Calls: a.opts.Tape.Calls,
+		SealingKey: sync.OnceValue(func() []byte { return sealingKey(&cfg, a.log) })}
+	if c := a.opts.Cluster; c != nil {
+		hooks.Cluster = c.status
+		hooks.SealingKey = func() []byte {
+			_, key := c.ring.First(approvalUse)
+			return key
+		}
+	}
 	a.models.private = a.servers.Private
 	finder := a.models.finder(a.log)
 	ranking := planner.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.search}
@@ -193,17 +210,19 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		Models: router.ModelOptions{Status: a.models.status, Sampling: cfg.LLM != nil && cfg.LLM.UseClient &&
 			!cfg.LLM.Plans(), Observed: a.models.observed, Learn: a.models.learn},
 		Logger: a.log, Tracer: a.telemetry.Tracer(),
-		Hooks: router.Hooks{Follow: a.follow, Calls: a.opts.Tape.Calls,
-			SealingKey: sync.OnceValue(func() []byte { return sealingKey(&cfg, a.log) })},
+		Hooks: hooks,
 	})
 }
+
+// approvalUse is what the key of plans that wait for approval is derived for.
+const approvalUse = "plans that wait for approval"
 
 // sealingKey returns the key of plans that wait for approval.
 func sealingKey(cfg *config.Config, log *slog.Logger) []byte {
 	folder, err := cfg.StateFolder()
 	if err == nil {
 		var key []byte
-		if key, err = sessionid.DeriveKey(folder, "plans that wait for approval"); err == nil {
+		if key, err = sessionid.DeriveKey(folder, approvalUse); err == nil {
 			return key
 		}
 	}
@@ -279,7 +298,8 @@ func (a *App) Connect(ctx context.Context) error {
 	return nil
 }
 
-// Listen connects to the servers and serves HTTP on the configured address.
+// Listen connects to the servers and serves HTTP on the configured address. In a cluster it joins the other replicas;
+// until then requests of clients wait.
 func (a *App) Listen(ctx context.Context) error {
 	cfg := a.opts.Config
 	if err := config.CheckBind(cfg.Listen, cfg.Auth); err != nil {
@@ -303,15 +323,28 @@ func (a *App) Listen(ctx context.Context) error {
 	a.keepState()
 	a.models.keepLearned(&a.opts.Config, a.log)
 	proxies, _ := auth.ParseProxies(cfg.TrustedProxies) // New has checked them
-	a.web.serve(limit.NewConnections(listener, limit.OpenFiles(), proxies, a.log), a.handler(), a.log)
+	handler, c := a.handler(), a.opts.Cluster
+	if c != nil {
+		handler = c.receive(handler)
+	}
+	a.web.serve(limit.NewConnections(listener, limit.OpenFiles(), proxies, a.log), handler, a.log)
+	if c != nil {
+		if err := c.start(ctx, func() { a.web.ready.Store(false) }); err != nil {
+			return err
+		}
+	}
+	if a.web.ready.Store(true); c != nil && c.replica.Draining() {
+		a.web.ready.Store(false)
+	}
 	a.log.Info("listening", "address", listener.Addr().String(), "servers", len(a.servers.Servers()))
 	return nil
 }
 
-// keepState lets sessions and the history survive a restart if there is a state folder.
+// keepState lets sessions and the history survive a restart if there is a state folder. Those of replicas do so by the
+// keys that these share.
 func (a *App) keepState() {
 	folder, err := a.opts.Config.StateFolder()
-	if err == nil {
+	if err == nil && a.opts.Cluster == nil {
 		err = a.edge.Keep(folder)
 	}
 	if err != nil {
@@ -407,19 +440,34 @@ func (a *App) stop(ctx context.Context) error {
 	if a.page.console != nil {
 		a.page.console.Close()
 	}
+	c := a.opts.Cluster
+	if c != nil && a.web.server != nil {
+		c.drain(ctx, func() int { return a.edge.Tracked() + a.edge.Sessions() })
+	}
 	err := a.edge.Stop(ctx)
 	if ctx.Err() != nil {
 		a.log.Warn("Shutdown timeout, forcing exit")
 		err = errors.Join(err, ErrForced)
 	}
-	err = errors.Join(err, a.web.close(ctx))
+	flush := flushTime
+	if c != nil {
+		c.leave(ctx)
+		flush = remaining(ctx) // for what was passed on
+		if a.web.server != nil {
+			a.web.refuse()
+		}
+	}
+	err = errors.Join(err, a.web.close(flush))
+	if c != nil {
+		c.close()
+	}
 	a.servers.StopWithin(remaining(ctx))
 	a.serverSet.embedded.stop()
 	a.pins.Close()
 	a.models.close()
-	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	return errors.Join(err, a.telemetry.Shutdown(flush), a.page.history.Close(flush), a.audit.Close(flush))
+	return errors.Join(err, a.telemetry.Shutdown(last), a.page.history.Close(last), a.audit.Close(last))
 }
 
 // leastStop is the time for the servers to close when the calls have used up the grace period.

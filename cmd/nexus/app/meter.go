@@ -248,6 +248,11 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	}
 	total("nexus_dropped_spans_total", "Spans that were not exported, because the collector was slow or did not take them.",
 		a.telemetry.DroppedSpans(), "", "")
+	if a.opts.Cluster != nil {
+		a.opts.Cluster.collect(func(kind prometheus.ValueType, name, help string, value float64) {
+			send(kind, name, help, value, "", "")
+		})
+	}
 	if a.audit != nil {
 		total("nexus_audit_lost_lines_total", "Lines of the audit log that could not be written.", a.audit.Lost(), "", "")
 	}

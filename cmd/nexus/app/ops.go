@@ -23,11 +23,15 @@ type page struct {
 }
 
 func newConsole(a *App, o *operators) *console.Console {
-	return console.New(console.Options{
+	opts := console.Options{
 		Router: a.router, Servers: a.servers, Edge: a.edge, Journal: &a.page.journal,
 		Pins: a.pins, Config: a.opts.Config.Settings,
 		Viewer: o.viewer, MCP: o.withPassword(a.edge.Streamable(a.frontend, nil)), Switch: a.switchServer,
-	})
+	}
+	if a.opts.Cluster != nil {
+		opts.Drain = a.opts.Cluster.order
+	}
+	return console.New(opts)
 }
 
 // paths is the text at /.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,7 @@ type web struct {
 	wg       sync.WaitGroup
 }
 
-// serve answers requests on a listener until close.
+// serve answers requests on a listener until close. It does not make the server ready.
 func (w *web) serve(listener *limit.Connections, handler http.Handler, log *slog.Logger) {
 	w.listener = listener
 	w.server = &http.Server{
@@ -35,20 +36,28 @@ func (w *web) serve(listener *limit.Connections, handler http.Handler, log *slog
 	}
 	server, coalesced := w.server, output.CoalesceWrites(w.server, listener)
 	w.wg.Go(func() {
-		if err := server.Serve(coalesced); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(coalesced); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			log.Error("serving HTTP ended", "error", err)
 		}
 	})
-	w.ready.Store(true)
 }
 
 // flushTime is the time to write complete answers.
 const flushTime = time.Second
 
-// close ends the HTTP server and waits for it. Connections have flushTime to write complete answers.
-func (w *web) close(ctx context.Context) (err error) {
+// acceptTime is the time to read the requests of connections that were just accepted.
+const acceptTime = 100 * time.Millisecond
+
+// refuse refuses new connections. Unlike close, it closes none that was accepted, so that its request is answered.
+func (w *web) refuse() {
+	_ = w.listener.Close() // close does it again
+	time.Sleep(acceptTime)
+}
+
+// close ends the HTTP server and waits for it. Connections have that time to write complete answers.
+func (w *web) close(flush time.Duration) (err error) {
 	if w.server != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
 		if w.server.Shutdown(ctx) != nil {
 			err = w.server.Close()

@@ -1,0 +1,286 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
+	"github.com/agenticnexus/agenticnexus/internal/shared/jetstream"
+	"github.com/agenticnexus/agenticnexus/internal/telemetry"
+	"github.com/agenticnexus/agenticnexus/router"
+	"github.com/agenticnexus/agenticnexus/router/edge"
+)
+
+const (
+	joinTime  = 15 * time.Second // to reach NATS at the start
+	leaveTime = 2 * time.Second  // to give up the lease
+	orderLife = time.Hour        // of an order to drain
+	orders    = "drain/"         // prefix of the keys of such orders; an incarnation follows
+	lookIdle  = 20 * time.Millisecond
+	stuckTime = 2 * time.Second // without a session handed over or a call ended
+)
+
+// Cluster is the place of an App in a cluster. Join makes it; the App that gets it closes it.
+type Cluster struct {
+	cfg     config.Cluster
+	log     *slog.Logger
+	store   *jetstream.Store
+	ring    *shared.Ring
+	state   shared.State // sealed
+	replica *cluster.Replica
+	begun   chan struct{}      // closed when the replica takes part, or cannot
+	leaving atomic.Bool        // the edge serves no new requests
+	body    int64              // most bytes of a request
+	stop    context.CancelFunc // of running
+	running sync.WaitGroup
+}
+
+// Join connects to the cluster's NATS within 15 s and reads the keys of the cluster. An App with the result takes part
+// in the cluster from Listen to Stop. The error is one line that names the address of NATS.
+func Join(ctx context.Context, cfg config.Cluster, log *slog.Logger) (*Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	store, err := jetstream.Open(ctx, jetstream.Options{
+		URL: cfg.NATS.URL, Credentials: cfg.NATS.Creds, CA: cfg.NATS.TLS.CA, Cert: cfg.NATS.TLS.Cert, Key: cfg.NATS.TLS.Key,
+		Bucket: cfg.Name, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ring, err := shared.OpenRing(ctx, store, cfg.Key.Reveal())
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return &Cluster{cfg: cfg, log: log, store: store, ring: ring, state: shared.Sealed(store, ring),
+		begun: make(chan struct{})}, nil
+}
+
+// Close leaves the cluster without an App.
+func (c *Cluster) Close() { c.store.Close() }
+
+// prepare makes the replica of an App.
+func (c *Cluster) prepare(a *App) error {
+	address, err := c.cfg.Address(a.opts.Config.Listen)
+	if err != nil {
+		return err
+	}
+	c.body = int64(a.opts.Config.Limits.BodyBytes)
+	c.replica = cluster.New(cluster.Config{
+		Leases: c.store, Sessions: c.state, Name: c.cfg.Replica, Address: address, Version: a.opts.Version,
+		Digest: digest(a.opts.Config),
+		Keys: func() [][]byte {
+			_, key := c.ring.First("requests between replicas")
+			return [][]byte{key}
+		},
+		Count: func() int { return a.edge.Sessions() },
+		Ended: func(uint64) { edge.Fenced(a.edge) },
+		Log:   a.log,
+	})
+	return nil
+}
+
+// digest returns a digest of the configuration without secrets and without what may differ between replicas.
+func digest(cfg config.Config) string {
+	s := cfg.Settings
+	s.Listen, s.State, s.Cluster = "", "", config.Cluster{}
+	s.Log, s.Telemetry, s.Audit.Path = telemetry.LogConfig{}, telemetry.Config{}, ""
+	text, err := json.Marshal(struct {
+		Settings config.Settings
+		Servers  []downstream.ServerConfig
+	}{s, cfg.Servers})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// receive accepts requests of other replicas. Those of clients wait until the replica takes part, and are passed on
+// when it no longer does.
+func (c *Cluster) receive(next http.Handler) http.Handler {
+	return c.replica.Receive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case <-c.begun:
+		case <-r.Context().Done():
+			return
+		}
+		if c.leaving.Load() && !cluster.Forwarded(r.Context()) && c.pass(w, r) {
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+// pass passes a request on to the replica that serves it, and reports false if that is none of the others.
+func (c *Cluster) pass(w http.ResponseWriter, r *http.Request) bool {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.body))
+	if err != nil {
+		http.Error(w, "the message is too large or incomplete", http.StatusBadRequest)
+		return true
+	}
+	for _, m := range c.replica.Members() {
+		to, err := c.replica.Directory().At(m.Incarnation)
+		if err != nil || m.Draining || m.Self {
+			continue
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		err = to.Forward(w, r)
+		switch {
+		case err == nil:
+			return true
+		case errors.Is(err, cluster.ErrLost), errors.Is(err, cluster.ErrCut):
+			panic(http.ErrAbortHandler) // the client sees that there is no response
+		case r.Context().Err() != nil:
+			return true
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return false
+}
+
+// start takes part in the cluster. Requests of other replicas can be answered already. drained is called when the
+// replica hands its sessions over because an operator wants it.
+func (c *Cluster) start(ctx context.Context, drained func()) error {
+	defer close(c.begun)
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
+	if err := c.replica.Start(ctx); err != nil {
+		return fmt.Errorf("joining the cluster %s: %w", c.cfg.Name, err)
+	}
+	background, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	c.running.Go(func() {
+		defer safe.Recover(c.log, "keeping the cluster's keys", nil)
+		c.ring.Run(background, c.log)
+	})
+	c.running.Go(func() {
+		defer safe.Recover(c.log, "waiting for orders to drain", nil)
+		_ = c.state.Watch(background, orders, func(e shared.Entry) { // until background ends
+			if e.Value != nil && e.Key == orders+incarnation(c.replica.Directory().Self()) {
+				c.log.Warn("this replica hands its sessions over and takes no new ones", "by", string(e.Value))
+				c.replica.Drain()
+				drained()
+			}
+		})
+	})
+	c.log.Info("joined the cluster", "cluster", c.cfg.Name, "replica", c.cfg.Replica)
+	return nil
+}
+
+func incarnation(n uint64) string { return strconv.FormatUint(n, 16) }
+
+// order lets a replica hand its sessions over on behalf of an operator.
+func (c *Cluster) order(ctx context.Context, name, by string) error {
+	members := c.replica.Members()
+	i := slices.IndexFunc(members, func(m cluster.Member) bool { return m.Name == name })
+	if i < 0 {
+		names := make([]string, len(members))
+		for n, m := range members {
+			names[n] = m.Name
+		}
+		return fmt.Errorf("no replica has the name %s; there are %s", name, strings.Join(names, ", "))
+	}
+	key := orders + incarnation(members[i].Incarnation)
+	_, err := c.state.Put(ctx, key, []byte(cmp.Or(by, "an operator")), 0, orderLife)
+	if errors.Is(err, shared.ErrConflict) { // it is draining already
+		return nil
+	}
+	return err
+}
+
+// drain hands the sessions over, and waits while what is left to do here gets less. Requests that come meanwhile are
+// passed on. What stays, such as streams that clients hold open, ends with the App.
+func (c *Cluster) drain(ctx context.Context, left func() int) {
+	c.replica.Drain()
+	defer c.leaving.Store(true)
+	tick := time.NewTicker(lookIdle)
+	defer tick.Stop()
+	for before, since := left(), time.Now(); before > 0 && time.Since(since) < stuckTime; {
+		if _, others := c.replica.Directory().Elsewhere(); !others {
+			return
+		}
+		if now := left(); now != before {
+			before, since = now, time.Now()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leave gives up the lease, when nothing is served any more.
+func (c *Cluster) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if err := c.replica.Leave(ctx); err != nil {
+		c.log.Warn("leaving the cluster failed; the other replicas wait for the end of the lease", "error", err)
+	}
+}
+
+// close ends all goroutines and the connection to NATS.
+func (c *Cluster) close() {
+	c.replica.Stop()
+	if c.stop != nil {
+		c.stop()
+	}
+	c.running.Wait()
+	c.store.Close()
+}
+
+// status describes the cluster.
+func (c *Cluster) status() *router.Cluster {
+	out := &router.Cluster{
+		Name: c.cfg.Name, Replica: c.cfg.Replica, NATS: router.NATSDisconnected, Replicas: []router.Replica{},
+	}
+	if c.store.Connected() {
+		out.NATS = router.NATSConnected
+	}
+	for _, m := range c.replica.Members() {
+		out.Replicas = append(out.Replicas, router.Replica{
+			Name: m.Name, Address: m.Address, Version: m.Version, Sessions: m.Sessions, Since: m.Started.UTC(),
+			Draining: m.Draining,
+		})
+	}
+	return out
+}
+
+// collect sends the metrics of the cluster.
+func (c *Cluster) collect(send func(kind prometheus.ValueType, name, help string, value float64)) {
+	s := c.status()
+	forwarded, adopted := cluster.Counts(c.replica)
+	send(prometheus.GaugeValue, "nexus_cluster_replicas", "Replicas of the cluster that live.", float64(len(s.Replicas)))
+	send(prometheus.GaugeValue, "nexus_cluster_nats_connected", "Whether the replica is connected to NATS.",
+		float64(flag(s.NATS == router.NATSConnected)))
+	send(prometheus.CounterValue, "nexus_cluster_forwarded_requests_total", "Requests passed on to other replicas.",
+		float64(forwarded))
+	send(prometheus.CounterValue, "nexus_cluster_adopted_sessions_total", "Sessions taken over from other replicas.",
+		float64(adopted))
+}

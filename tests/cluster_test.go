@@ -1,0 +1,389 @@
+package tests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/tests/clustertest"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+)
+
+// replicated is a cluster with the one server "work".
+type replicated struct {
+	t        *testing.T
+	nats     *clustertest.NATS
+	dir      string
+	config   string
+	replicas []*clustertest.Replica
+	logs     []*mcptest.Log
+	balancer *clustertest.Balancer
+	ledger   mcptest.Ledger
+	http     *http.Client // with a new connection for each request
+}
+
+// cluster starts n replicas. The end of the test ends them; those that still run are to end well.
+func cluster(t *testing.T, n int) *replicated {
+	t.Helper()
+	dir := t.TempDir()
+	c := &replicated{t: t, dir: dir, config: filepath.Join(dir, "nexus.yaml"), ledger: mcptest.Ledger{Path: filepath.Join(dir, "ledger")},
+		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	work := httptest.NewServer(&mcptest.Server{Ledger: c.ledger})
+	t.Cleanup(work.Close)
+	c.nats = c.startNATS()
+	c.configure(c.nats.URL(), work.URL)
+	var addresses []string
+	for i := range n {
+		r := c.replica(fmt.Sprintf("r%d", i+1))
+		c.start(r)
+		c.replicas, addresses = append(c.replicas, r), append(addresses, r.Address)
+	}
+	var err error
+	if c.balancer, err = clustertest.NewBalancer(addresses...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.balancer.Close)
+	return c
+}
+
+func (c *replicated) startNATS() *clustertest.NATS {
+	c.t.Helper()
+	nats, err := clustertest.NewNATS(filepath.Join(c.dir, "nats"))
+	if err == nil {
+		err = nats.Start()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(nats.Stop)
+	return nats
+}
+
+// configure writes the configuration of the replicas that start from now on.
+func (c *replicated) configure(nats, server string) {
+	c.t.Helper()
+	text := fmt.Sprintf("log: {level: debug}\ncluster: {nats: {url: %q}}\nmcpServers: {work: {url: %q}}\n", nats, server+"/mcp")
+	if err := os.WriteFile(c.config, []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// replica returns a replica that is not started; the test's end shows its log if the test has failed.
+func (c *replicated) replica(name string) *clustertest.Replica {
+	c.t.Helper()
+	r, err := clustertest.NewReplica(program, c.config, name, c.dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	log := &mcptest.Log{}
+	r.Log = log
+	c.logs = append(c.logs, log)
+	c.t.Cleanup(func() {
+		r.Kill()
+		if c.t.Failed() {
+			c.t.Logf("log of %s:\n%s", name, log)
+		}
+	})
+	return r
+}
+
+func (c *replicated) start(r *clustertest.Replica) {
+	c.t.Helper()
+	err := r.Start()
+	if err == nil {
+		err = r.Ready(c.t.Context())
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// at returns a client of a replica with the session of another client.
+func (c *replicated) at(r *clustertest.Replica, of *mcptest.Client) *mcptest.Client {
+	return &mcptest.Client{URL: r.URL() + "/proxy/mcp", HTTP: c.http, Session: of.Session}
+}
+
+// dial opens a session at a replica.
+func (c *replicated) dial(r *clustertest.Replica) *mcptest.Client {
+	c.t.Helper()
+	client, err := mcptest.Dial(c.t.Context(), c.http, r.URL()+"/proxy/mcp")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return client
+}
+
+// echo calls a tool that reads, and returns the outcome in a few words.
+func (c *replicated) echo(client *mcptest.Client) string {
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	return client.Call(ctx, "work__echo", `{"key":"a"}`).Outcome()
+}
+
+func (c *replicated) want(client *mcptest.Client, want string) {
+	c.t.Helper()
+	if got := c.echo(client); got != want {
+		c.t.Errorf("a call at %s: got %s, want %s", client.URL, got, want)
+	}
+}
+
+// nexus runs the program with arguments and returns its output and exit code.
+func (c *replicated) nexus(args ...string) (string, int) {
+	c.t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = c.dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir}
+	out, _ := cmd.CombinedOutput() // the exit code tells
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// state is what nexus cluster status says.
+type clusterState struct {
+	Name, Replica, NATS string
+	Replicas            []struct {
+		Name, Address, Version string
+		Sessions               int
+		Draining               bool
+	}
+}
+
+func (c *replicated) status(r *clustertest.Replica) (s clusterState, code int) {
+	c.t.Helper()
+	out, code := c.nexus("cluster", "status", "--json", "--remote", r.URL())
+	if err := json.Unmarshal([]byte(out), &s); err != nil && code == 0 {
+		c.t.Fatalf("cluster status: got %q", out)
+	}
+	return s, code
+}
+
+// A session is served by every replica, and moves when its home dies.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 3)
+	session := c.dial(c.replicas[0])
+	other := c.dial(c.replicas[1])
+	for _, r := range c.replicas {
+		c.want(c.at(r, session), "result")
+	}
+	s, code := c.status(c.replicas[2])
+	if code != 0 || s.Name != "agenticnexus" || s.Replica != "r3" || s.NATS != "connected" || len(s.Replicas) != 3 ||
+		s.Replicas[0].Name != "r1" || s.Replicas[0].Address != c.replicas[0].URL() {
+		t.Errorf("status: got %+v and exit code %d, want three replicas", s, code)
+	}
+	if out, code := c.nexus("cluster", "status", "--remote", c.balancer.URL()); code != 0 || strings.Count(out, "\n") != 4 || !strings.Contains(out, "NATS connected") {
+		t.Errorf("status: got %q, want a line and three replicas", out)
+	}
+
+	// DELETE at another replica ends the session everywhere.
+	gone := c.dial(c.replicas[2])
+	if err := c.at(c.replicas[0], gone).Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range c.replicas {
+		c.want(c.at(r, gone), "HTTP 404 -32600")
+	}
+
+	// The home dies: others adopt its session within 2 s, and nothing runs twice.
+	c.replicas[0].Kill()
+	began := time.Now()
+	c.want(c.at(c.replicas[1], session), "result")
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the session was adopted after %v, want at most 2 s", took)
+	}
+	for _, r := range c.replicas[1:] {
+		c.want(c.at(r, session), "result")
+		c.want(c.at(r, other), "result")
+		c.want(c.at(r, gone), "HTTP 404 -32600")
+	}
+
+	// It comes back under its name and address, and serves the session of its predecessor.
+	c.start(c.replicas[0])
+	c.want(c.at(c.replicas[0], session), "result")
+}
+
+// A call that was at the home when it died has an unknown outcome, and is not repeated.
+func TestCluster_CallInFlight(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 2)
+	session := c.dial(c.replicas[0])
+	outcome := make(chan string, 1)
+	go func() {
+		outcome <- c.at(c.replicas[1], session).Call(context.WithoutCancel(t.Context()), "work__slow", `{"key":"once","ms":20000}`).Outcome()
+	}()
+	mcptest.Eventually(t, "the write", func() bool { writes, err := c.ledger.Writes(); return err == nil && writes["once"] == 1 })
+	c.replicas[0].Kill()
+	if got := <-outcome; got != "-32000 outcome_unknown" {
+		t.Errorf("got %s, want -32000 outcome_unknown", got)
+	}
+	c.want(c.at(c.replicas[1], session), "result")
+	if writes, err := c.ledger.Writes(); err != nil || writes["once"] != 1 {
+		t.Errorf("got %v writes (%v), want one", writes, err)
+	}
+}
+
+// Restarts one by one under load fail no call.
+func TestCluster_RollingRestart(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 3)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	const clients = 6
+	failed := make(chan string, clients)
+	for i := range clients {
+		home := c.dial(c.replicas[i%3])
+		client := &mcptest.Client{URL: c.balancer.URL() + "/proxy/mcp", HTTP: c.http, Session: home.Session}
+		go func() {
+			defer func() { failed <- "" }()
+			for n := 0; ctx.Err() == nil; n++ {
+				key := fmt.Sprintf("%d-%d", i, n)
+				if got := client.Call(context.WithoutCancel(ctx), "work__write", `{"key":"`+key+`"}`); got.Outcome() != "result" {
+					failed <- fmt.Sprintf("call %s: %s %s %v", key, got.Outcome(), got.Raw, got.Err)
+					return
+				}
+			}
+		}()
+	}
+	for _, r := range c.replicas {
+		if code := r.Stop(); code != 0 {
+			t.Errorf("%s ended with %d, want 0", r.Name, code)
+		}
+		c.start(r)
+	}
+	stop()
+	for ended := 0; ended < clients; {
+		if why := <-failed; why == "" {
+			ended++
+		} else {
+			t.Error(why)
+		}
+	}
+	writes, err := c.ledger.Writes()
+	if err != nil || len(writes) < clients*3 {
+		t.Errorf("got %d writes (%v), want some of each client", len(writes), err)
+	}
+	for key, n := range writes {
+		if n != 1 {
+			t.Errorf("%s was written %d times", key, n)
+		}
+	}
+}
+
+// An operator empties a replica, which stays up and unready.
+func TestCluster_Drain(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 2)
+	session := c.dial(c.replicas[0])
+	if out, code := c.nexus("cluster", "drain", "r9", "--remote", c.replicas[1].URL()); code != 1 || !strings.Contains(out, "no replica has the name r9; there are r1, r2") {
+		t.Errorf("drain r9: got %q and exit code %d", out, code)
+	}
+	if out, code := c.nexus("cluster", "drain", "r1", "--remote", c.replicas[1].URL()); code != 0 {
+		t.Fatalf("drain r1: got %q and exit code %d", out, code)
+	}
+	mcptest.Eventually(t, "r1 to be empty", func() bool {
+		s, code := c.status(c.replicas[1])
+		return code == 0 && len(s.Replicas) == 2 && s.Replicas[0].Draining && s.Replicas[0].Sessions == 0
+	})
+	response, err := c.http.Get(c.replicas[0].URL() + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("readyz: got %d, want 503", response.StatusCode)
+	}
+	for _, r := range c.replicas {
+		c.want(c.at(r, session), "result")
+	}
+}
+
+// Without NATS a replica serves its own sessions; those of others have to wait.
+func TestCluster_WithoutNATS(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 2)
+	mine, others := c.dial(c.replicas[0]), c.dial(c.replicas[1])
+	c.want(c.at(c.replicas[0], others), "result")
+	c.nats.Stop()
+	mcptest.Eventually(t, "the loss to be noticed", func() bool {
+		s, code := c.status(c.replicas[0])
+		return code == 3 && s.NATS == "disconnected"
+	})
+	c.want(c.at(c.replicas[0], mine), "result")
+	mcptest.Eventually(t, "503 for the session of the other", func() bool {
+		return strings.HasPrefix(c.echo(c.at(c.replicas[0], others)), "HTTP 503 -32000 unavailable")
+	})
+	c.want(c.dial(c.replicas[0]), "result") // a new session
+	c.want(c.at(c.replicas[0], mine), "result")
+	if err := c.replicas[0].Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := c.nats.Start(); err != nil {
+		t.Fatal(err)
+	}
+	mcptest.Eventually(t, "all sessions to be served again everywhere", func() bool {
+		return c.echo(c.at(c.replicas[0], others)) == "result" && c.echo(c.at(c.replicas[1], mine)) == "result"
+	})
+}
+
+// What keeps a replica from starting is one line.
+func TestCluster_RefusesToStart(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 1)
+	for name, test := range map[string]struct {
+		name string
+		env  []string
+		nats string
+		want string
+	}{
+		"same name":   {"r1", nil, c.nats.URL(), `another replica of the cluster has the name "r1": it runs at ` + c.replicas[0].URL()},
+		"unreachable": {"r2", nil, "nats://127.0.0.1:1", "NATS at 127.0.0.1:1: nothing listens there"},
+		"other key":   {"r2", []string{"NEXUS_CLUSTER_KEY=" + strings.Repeat("5a", 32)}, c.nats.URL(), "NEXUS_CLUSTER_KEY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := *c
+			one.t, one.dir, one.config = t, t.TempDir(), filepath.Join(t.TempDir(), "nexus.yaml")
+			one.configure(test.nats, "http://127.0.0.1:1")
+			r := one.replica(test.name)
+			r.Env = test.env
+			if err := r.Start(); err != nil {
+				t.Fatal(err)
+			}
+			code := r.Wait()
+			lines := one.logs[len(one.logs)-1].Lines("nexus: ")
+			if code != 1 || len(lines) != 1 || !strings.Contains(lines[0], test.want) {
+				t.Errorf("got exit code %d and %q, want 1 and %s", code, lines, test.want)
+			}
+		})
+	}
+}
+
+// Credentials that NATS refuses end the start at once.
+func TestCluster_WrongCredentials(t *testing.T) {
+	t.Parallel()
+	c := &replicated{t: t, dir: t.TempDir()}
+	c.config = filepath.Join(c.dir, "nexus.yaml")
+	nats, err := clustertest.NewNATS(filepath.Join(c.dir, "nats"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nats.Options.Username, nats.Options.Password = "nexus", "right"
+	if err := nats.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Stop)
+	c.configure(strings.Replace(nats.URL(), "//", "//nexus:hunter2@", 1), "http://127.0.0.1:1")
+	r := c.replica("r1")
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	code := r.Wait()
+	if log := c.logs[0].String(); code != 1 || !strings.Contains(log, "it refuses the credentials") || strings.Contains(log, "hunter2") {
+		t.Errorf("got exit code %d and %q, want 1 and one line without the password", code, log)
+	}
+}

@@ -41,7 +41,7 @@ func arrows() []arrow {
 		{"internal/history", []string{"internal/limit"}},
 		{"internal/atomicfile", nil},
 		{"internal/lru", nil},
-		{"internal/pins", []string{"internal/atomicfile", "internal/jsonrpc", "internal/texts"}},
+		{"internal/pins", []string{"internal/atomicfile", "internal/jsonrpc", "internal/shared", "internal/texts"}},
 		{"internal/protocol", nil},
 		{"internal/shared", nil},
 		{"internal/cluster", []string{"internal/lru", "internal/safe", "internal/shared"}},

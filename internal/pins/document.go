@@ -99,7 +99,7 @@ func (d *document) pin(server, tool string) (p pin, known bool) {
 func (d *document) clone() *document {
 	out := &document{Version: d.Version, Lost: d.Lost, Servers: make(map[string]*pinned, len(d.Servers))}
 	for name, k := range d.Servers {
-		out.Servers[name] = &pinned{maps.Clone(k.Tools), k.kept}
+		out.Servers[name] = k.clone()
 	}
 	return out
 }
@@ -107,16 +107,37 @@ func (d *document) clone() *document {
 // valid reports whether a document that was read could have been written.
 func (d *document) valid() bool {
 	for _, k := range d.Servers {
-		if k == nil || k.Tools == nil {
+		if !k.valid() {
 			return false
-		}
-		for _, p := range k.Tools {
-			if k.kept += p.bytes(); p == (pin{}) {
-				return false
-			}
 		}
 	}
 	return d.Version == documentVersion && d.Servers != nil
+}
+
+// clone returns a copy that shares the versions.
+func (k *pinned) clone() *pinned { return &pinned{maps.Clone(k.Tools), k.kept} }
+
+// valid reports whether pins that were read could have been written. It counts the bytes that are kept.
+func (k *pinned) valid() bool {
+	if k == nil || k.Tools == nil {
+		return false
+	}
+	for _, p := range k.Tools {
+		if k.kept += p.bytes(); p == (pin{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutDefinition returns a copy that has only the hash of its definition.
+func (v *Version) withoutDefinition() *Version {
+	if v == nil {
+		return nil
+	}
+	own := *v
+	own.Definition = nil
+	return &own
 }
 
 func (p pin) bytes() (n int) {

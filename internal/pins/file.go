@@ -21,13 +21,32 @@ const (
 	lockTime        = 5 * time.Second
 )
 
-// file is the file of pins. Without a folder there is none.
+// file is the file of pins. Without a folder there is none. Changes are merged under a lock.
 type file struct {
 	folder string
 	last   os.FileInfo // as it was read or written last
 }
 
 func (f *file) path() string { return filepath.Join(f.folder, fileName) }
+
+// String implements keeper.
+func (f *file) String() string { return f.path() }
+
+// merge implements keeper. After a failed write, it returns what should have been written.
+func (f *file) merge(
+	ctx context.Context, known *document, servers []string, change func(*document, string),
+) (doc *document, damage string, err error) {
+	err = f.locked(ctx, func() error {
+		if doc, damage, err = f.load(known); err != nil || len(servers) == 0 {
+			return err
+		}
+		for _, server := range servers {
+			change(doc, server)
+		}
+		return f.write(doc)
+	})
+	return doc, damage, err
+}
 
 // locked calls use while no other process uses the file. Where files cannot be locked, it calls use anyway.
 func (f *file) locked(ctx context.Context, use func() error) error {
@@ -99,7 +118,7 @@ func (f *file) write(doc *document) error {
 	return nil
 }
 
-// changed reports whether the file is not the one that was read or written last.
+// changed implements keeper: the file is not the one that was read or written last.
 func (f *file) changed() bool {
 	now, err := os.Stat(f.path())
 	if f.folder == "" || err != nil {

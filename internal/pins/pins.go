@@ -5,11 +5,11 @@
 // has none, counts as changed until [Store.Approve], or until the server shows the approved definition again. Under
 // [Enforce], [Store.Refusal] tells why a changed tool may not be used.
 //
-// [Open] reads the file of pins in the state folder. [Store.Check] compares a list of tools and never waits for a disk.
-// After [Store.Start], a goroutine writes the file and notices approvals by other processes; [Store.Close] ends it and
-// writes what is left. Processes that share the file lose none of each other's pins: each change is merged into the
-// file under a lock. What is remembered is bounded per server, so that no server takes the room of another. Methods are
-// safe for concurrent use. A nil Store remembers nothing and refuses nothing.
+// [Open] reads the pins from a file in the state folder, or from what replicas share. [Store.Check] compares a list of
+// tools and never waits for a disk or network. After [Store.Start], a goroutine writes what was seen and notices
+// approvals by other processes; [Store.Close] ends it and writes what is left. Processes that share pins lose none of
+// each other's: each change is merged into what is kept. What is remembered is bounded per server, so that no server
+// takes the room of another. Methods are safe for concurrent use. A nil Store remembers nothing and refuses nothing.
 package pins
 
 import (
@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -57,7 +58,8 @@ type Tool struct {
 
 // Options of a Store.
 type Options struct {
-	Folder string // of the file; "" keeps nothing
+	Folder string         // of the file; "" keeps nothing
+	Shared *shared.Mirror // of SharedPrefix, in place of the file; nil = the file
 	Mode   string
 	Logger *slog.Logger
 
@@ -73,35 +75,49 @@ type Store struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	merging sync.Mutex // held while the file is used; taken before mu
-	file    file
-	damage  string // what was wrong with the file; empty = nothing
-	failing bool   // the last merge failed
+	merging sync.Mutex // held while keeper is used; taken before mu
+	keeper  keeper     // nil = none
+	damage  string     // what was wrong with what was kept; empty = nothing
+	failing bool       // the last merge failed
 
 	mu        sync.Mutex
 	pins      *document
-	unwritten map[string]map[string]bool // tools by server that the file does not have as they are in pins
+	unwritten map[string]map[string]bool // tools by server that are not kept as they are in pins
 	warned    map[[2]string]string       // SHA-256 of the last change that was logged, by server and tool
 }
 
-// Open returns a Store, or nil if nothing is to be remembered. If its file is damaged or cannot be read, no tool counts
-// as approved.
+// keeper keeps pins outside of the process. One call of merge is made at a time.
+type keeper interface {
+	// merge changes what is kept of some servers and returns all that is kept. What is lost is replaced by what is
+	// known; damage tells what cannot be read. change may be called again for another document. After an error, doc is
+	// nil or what is kept in this process.
+	merge(ctx context.Context, known *document, servers []string, change func(doc *document, server string)) (
+		doc *document, damage string, err error)
+	// changed reports whether others have changed what is kept since the last merge.
+	changed() bool
+	String() string // where it is
+}
+
+// Open returns a Store, or nil if nothing is to be remembered. If what is kept is damaged or cannot be read, no tool
+// counts as approved.
 func Open(o Options) *Store {
 	if o.Mode != Warn && o.Mode != Enforce {
 		return nil
 	}
 	s := &Store{
-		opts: o, file: file{folder: o.Folder}, pins: &document{Servers: map[string]*pinned{}},
+		opts: o, keeper: &file{folder: o.Folder}, pins: &document{Servers: map[string]*pinned{}},
 		unwritten: map[string]map[string]bool{}, warned: map[[2]string]string{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if o.Folder == "" {
+	if o.Shared != nil {
+		s.keeper = &entries{mirror: o.Shared, decoded: map[string]uint64{}}
+	} else if o.Folder == "" {
 		o.Logger.Warn("pins of tools will not survive a restart; set state to a writable folder")
 	}
-	if s.file.changed() {
-		if err := s.merge(nil); err != nil {
+	if s.keeper.changed() {
+		if err := s.merge("", nil); err != nil {
 			s.pins.Lost = true
-			s.damaged(fmt.Sprintf("the pins of tools in %s cannot be read (%v); no tool counts as approved", s.file.path(), err))
+			s.damaged(fmt.Sprintf("the pins of tools in %s cannot be read (%v); no tool counts as approved", s.keeper, err))
 		}
 	}
 	return s
@@ -112,7 +128,7 @@ func (s *Store) damaged(how string) {
 	s.opts.Logger.Warn(how)
 }
 
-// Damage describes what was wrong with the file. It is empty if nothing was.
+// Damage describes what was wrong with what was kept. It is empty if nothing was.
 func (s *Store) Damage() string {
 	if s == nil {
 		return ""
@@ -260,11 +276,11 @@ func (s *Store) Changes(server string) []Change {
 }
 
 // Approve approves changed tools of a server as they were seen last. It returns what it approved. The error means that
-// the approval ends with the process, or that nothing was approved.
+// the approval ends with the process, or that nothing was approved; with shared pins it means the latter.
 func (s *Store) Approve(server string, which Selection, by string) (approved []Change, err error) {
 	s.merging.Lock()
 	defer s.merging.Unlock()
-	err = s.merge(func(doc *document) {
+	err = s.merge(server, func(doc *document) {
 		approved = doc.changes(server, which)
 		for _, c := range approved {
 			now := c.Latest
@@ -282,9 +298,9 @@ func (s *Store) Approve(server string, which Selection, by string) (approved []C
 // interval is the time between merges: what was seen is written, and approvals by other processes are noticed.
 const interval = 500 * time.Millisecond
 
-// Start starts to write the file and to look for approvals by other processes.
+// Start starts to write what is seen and to look for approvals by other processes.
 func (s *Store) Start() {
-	if s == nil || s.opts.Folder == "" {
+	if s == nil || !s.keeps() {
 		return
 	}
 	s.done.Go(func() {
@@ -300,6 +316,8 @@ func (s *Store) Start() {
 		}
 	})
 }
+
+func (s *Store) keeps() bool { return s.opts.Folder != "" || s.opts.Shared != nil }
 
 // Close writes what is left and ends the Store.
 func (s *Store) Close() {
@@ -318,59 +336,60 @@ func (s *Store) sync() {
 	s.mu.Lock()
 	idle := len(s.unwritten) == 0
 	s.mu.Unlock()
-	if s.opts.Folder == "" || idle && !s.file.changed() {
+	if !s.keeps() || idle && !s.keeper.changed() {
 		return
 	}
-	err := s.merge(nil)
+	err := s.merge("", nil)
 	if err != nil && !s.failing {
-		s.opts.Logger.Warn("pins of tools cannot be kept", "file", s.file.path(), "error", err)
+		s.opts.Logger.Warn("pins of tools cannot be kept", "in", s.keeper.String(), "error", err)
 	}
 	s.failing = err != nil
 }
 
-// merge adds what this process saw, and then edit unless it is nil, to the file, and takes over what the file has. A
-// file that is lost or damaged does not change what is known. Servers with tools that are approved now are reported.
-// The caller holds merging.
-func (s *Store) merge(edit func(*document)) error {
-	return s.file.locked(s.ctx, func() error {
-		s.mu.Lock()
-		known := s.pins.clone()
-		s.mu.Unlock()
-		doc, damage, err := s.file.load(known)
-		if damage != "" {
-			s.damaged(damage)
+// merge adds what this process saw to what is kept, and takes over the rest. With edit, it edits what is kept of one
+// server, and adds only what was seen of that. The caller holds merging.
+func (s *Store) merge(only string, edit func(*document)) error {
+	s.mu.Lock()
+	known := s.pins.clone()
+	seen := s.unwritten
+	s.unwritten = map[string]map[string]bool{}
+	servers := slices.Sorted(maps.Keys(seen))
+	s.mu.Unlock()
+	if edit != nil {
+		servers = []string{only}
+	}
+	doc, damage, err := s.keeper.merge(s.ctx, known, servers, func(doc *document, server string) {
+		if names, ok := seen[server]; ok {
+			doc.replay(known, map[string]map[string]bool{server: names})
 		}
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		seen := s.unwritten
-		s.unwritten = map[string]map[string]bool{}
-		doc.replay(s.pins, seen)
-		s.mu.Unlock()
 		if edit != nil {
 			edit(doc)
 		}
-		if edit != nil || len(seen) > 0 {
-			err = s.file.write(doc)
-		}
-		if err == nil {
-			seen = nil
-		}
-		s.adopt(doc, seen)
-		return err
 	})
+	if damage != "" {
+		s.damaged(damage)
+	}
+	if err == nil {
+		for _, server := range servers {
+			delete(seen, server)
+		}
+	}
+	s.adopt(doc, seen)
+	return err
 }
 
-// adopt replaces the pins by doc with what was seen since it was read. What was seen before and could not be written is
-// for the next merge.
+// adopt replaces the pins by doc, unless it is nil, with what was seen since it was read. What was seen before and is
+// not kept is for the next merge.
 func (s *Store) adopt(doc *document, again map[string]map[string]bool) {
 	var approved []string
 	s.mu.Lock()
-	doc.replay(s.pins, s.unwritten)
 	for server, tools := range again {
 		s.note(server, slices.Collect(maps.Keys(tools))...)
 	}
+	if doc == nil {
+		doc = s.pins
+	}
+	doc.replay(s.pins, s.unwritten)
 	for _, server := range slices.Sorted(maps.Keys(s.pins.Servers)) {
 		for tool, p := range s.pins.Servers[server].Tools {
 			if now, known := doc.pin(server, tool); p.Latest != nil && known && now.Latest == nil {

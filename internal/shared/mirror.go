@@ -1,0 +1,190 @@
+package shared
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxConflicts  = 30
+	conflictPause = 5 * time.Millisecond // grows with each conflict
+)
+
+// Mirror is a copy of some entries of a State that follows their changes. What it holds can be read without waiting,
+// also while the State cannot be reached. Own changes are in it at once. It is safe for concurrent use; Close ends it.
+type Mirror struct {
+	state State
+	end   context.CancelFunc
+	work  sync.WaitGroup
+
+	mu      sync.Mutex
+	entries map[string]Entry
+	own     map[string]uint64 // revisions that Put stored and the watch has not reported
+	changed chan struct{}     // closed at the next change
+}
+
+// OpenMirror returns a Mirror of the entries whose keys begin with one of the prefixes, once it has them all. The error
+// means that ctx ended before.
+func OpenMirror(ctx context.Context, state State, prefixes ...string) (*Mirror, error) {
+	m := &Mirror{state: state, entries: map[string]Entry{}, own: map[string]uint64{}, changed: make(chan struct{})}
+	watching, end := context.WithCancel(context.WithoutCancel(ctx))
+	m.end = end
+	begun := make(chan struct{}, len(prefixes))
+	for _, prefix := range prefixes {
+		m.work.Go(func() {
+			_ = state.Watch(watching, prefix, func(e Entry) { // until the Mirror or the State is closed
+				if e.Key == "" {
+					begun <- struct{}{}
+				} else {
+					m.apply(e)
+				}
+			})
+		})
+	}
+	for range prefixes {
+		select {
+		case <-begun:
+		case <-ctx.Done():
+			m.Close()
+			return nil, fmt.Errorf("reading the shared state: %w", cmp.Or(context.Cause(ctx), ErrUnreachable))
+		}
+	}
+	return m, nil
+}
+
+// Close ends the Mirror. Its entries can still be read.
+func (m *Mirror) Close() {
+	m.end()
+	m.work.Wait()
+}
+
+// apply takes over an entry, unless a later own one is known.
+func (m *Mirror) apply(e Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case e.Revision == 0:
+		delete(m.entries, e.Key)
+	case e.Revision < m.own[e.Key]:
+		return
+	default:
+		m.entries[e.Key] = e
+	}
+	delete(m.own, e.Key)
+	m.wake()
+}
+
+func (m *Mirror) wake() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// Entry returns the entry of a key. Its revision is 0 if there is none. One that cannot be opened has a revision and no
+// value.
+func (m *Mirror) Entry(key string) Entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries[key]
+	e.Key = key
+	return e
+}
+
+// Entries returns the entries whose keys begin with prefix, in order of their keys.
+func (m *Mirror) Entries(prefix string) (out []Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, e := range m.entries {
+		if strings.HasPrefix(key, prefix) {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+// Wait waits until an entry has another revision, at most until ctx ends.
+func (m *Mirror) Wait(ctx context.Context, key string, revision uint64) error {
+	for {
+		m.mu.Lock()
+		now, changed := m.entries[key].Revision, m.changed
+		m.mu.Unlock()
+		if now != revision {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Put is Put of the State. After ErrConflict it refreshes the entry.
+func (m *Mirror) Put(
+	ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration,
+) (uint64, error) {
+	stored, err := m.state.Put(ctx, key, value, revision, ttl)
+	switch {
+	case err == nil:
+		m.mu.Lock()
+		if m.entries[key].Revision < stored {
+			m.entries[key] = Entry{Key: key, Value: value, Revision: stored}
+			m.own[key] = stored
+			m.wake()
+		}
+		m.mu.Unlock()
+	case errors.Is(err, ErrConflict):
+		_ = m.Refresh(ctx, key) // else the next conflict does it
+	}
+	return stored, err
+}
+
+// Delete is Delete of the State.
+func (m *Mirror) Delete(ctx context.Context, key string, revision uint64) error {
+	err := m.state.Delete(ctx, key, revision)
+	switch {
+	case err == nil:
+		m.apply(Entry{Key: key})
+	case errors.Is(err, ErrConflict):
+		_ = m.Refresh(ctx, key) // else the next conflict does it
+	}
+	return err
+}
+
+// Refresh takes over an entry as the State reads it, which may be old.
+func (m *Mirror) Refresh(ctx context.Context, key string) error {
+	e, err := m.state.Get(ctx, key)
+	if err == nil || errors.Is(err, ErrUnreadable) {
+		m.apply(e)
+		return nil
+	}
+	return err
+}
+
+// Update changes an entry, which stays. edit returns the next value for the present one, which is nil if there is none
+// or it cannot be opened; the same value changes nothing. edit is called again after changes by others. An error means
+// that nothing has changed, except after ErrUnreachable.
+func (m *Mirror) Update(ctx context.Context, key string, edit func(value []byte) ([]byte, error)) error {
+	for conflicts := 1; ; conflicts++ {
+		e := m.Entry(key)
+		value, err := edit(e.Value)
+		if err != nil || bytes.Equal(value, e.Value) {
+			return err
+		}
+		if _, err = m.Put(ctx, key, value, e.Revision, 0); !errors.Is(err, ErrConflict) || conflicts == maxConflicts {
+			return err
+		}
+		select {
+		case <-time.After(time.Duration(conflicts) * conflictPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

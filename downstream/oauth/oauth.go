@@ -2,10 +2,10 @@
 // authorization specification (2025-11-25).
 //
 // [Login] gets a token with a browser (authorization code with PKCE) or with a secret (client credentials). A [Store]
-// keeps tokens in files that only the router's user can read. A [Source] adds the token of one server to its requests
-// and renews it before it expires, once for all waiting requests. It picks up a token that another process has
-// stored. [Logout] revokes and deletes a token. golang.org/x/oauth2 requests tokens; a [guard] sends all requests to
-// URLs that servers name, and checks them first.
+// keeps tokens in files that only the router's user can read, or in what replicas share. A [Source] adds the token of
+// one server to its requests and renews it before it expires, once for all waiting requests of all processes. It picks
+// up a token that another process has stored. [Logout] revokes and deletes a token. golang.org/x/oauth2 requests
+// tokens; a [guard] sends all requests to URLs that servers name, and checks them first.
 //
 // A token is bound to the URL of its server and to the client_id that got it, and client_secret to one authorization
 // server (see [Server.issuer]). Tokens and secrets never appear in

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +18,7 @@ import (
 )
 
 const (
-	lookAgain   = time.Second     // between checks of the file for a token stored by another process
+	lookAgain   = time.Second     // between checks for a token stored by another process
 	tryAgain    = 5 * time.Second // after the authorization server was unreachable
 	askAgain    = time.Minute     // after a refusal that no person can fix
 	renewWithin = time.Minute     // limit of one renewal, including the wait for other processes
@@ -38,13 +37,13 @@ type Source struct {
 	wg     sync.WaitGroup // the current renewal
 
 	mu      sync.Mutex
-	token   *Token      // nil = none
-	file    os.FileInfo // the file of token when last read
-	looked  time.Time   // when the file was last checked
-	renewal *renewal    // the current renewal; nil = none
-	why     error       // why the last attempt got no token; nil if it did
-	again   time.Time   // when to retry after why; zero = when another token is stored
-	useless string      // a token refused by the server
+	token   *Token    // nil = none
+	version version   // of token as it was kept when last read
+	looked  time.Time // when the store was last checked
+	renewal *renewal  // the current renewal; nil = none
+	why     error     // why the last attempt got no token; nil if it did
+	again   time.Time // when to retry after why; zero = when another token is stored
+	useless string    // a token refused by the server
 }
 
 // renewal is one request for a new token, shared by all waiting requests.
@@ -77,7 +76,7 @@ func (s *Source) ExpiresIn() (time.Duration, bool) {
 func (s *Source) Changed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.looked.IsZero() && !same(s.file, s.store.look(s.server.Name))
+	return !s.looked.IsZero() && !s.version.same(s.store.look(s.server.Name))
 }
 
 // get returns a token other than refused. A token that is due for renewal but still valid is returned at once and
@@ -124,21 +123,21 @@ func (s *Source) get(ctx context.Context, refused string) (string, error) {
 	}
 }
 
-// look reads the file if it has changed. The caller holds s.mu.
+// look reads the token if another is kept. The caller holds s.mu.
 func (s *Source) look(now time.Time, atOnce bool) {
 	if !atOnce && s.token != nil && s.why == nil && now.Sub(s.looked) < lookAgain {
 		return
 	}
 	s.looked = now
-	if file := s.store.look(s.server.Name); s.token == nil && s.why == nil || !same(s.file, file) {
-		s.read(file)
+	if kept := s.store.look(s.server.Name); s.token == nil && s.why == nil || !s.version.same(kept) {
+		s.read(kept)
 	}
 }
 
-// read takes over the token in the file. The caller holds s.mu.
-func (s *Source) read(file os.FileInfo) {
+// read takes over the token that is kept. The caller holds s.mu.
+func (s *Source) read(kept version) {
 	t, err := s.store.Load(s.server.Name)
-	s.file, s.token, s.why, s.again, s.useless = file, nil, nil, time.Time{}, ""
+	s.version, s.token, s.why, s.again, s.useless = kept, nil, nil, time.Time{}, ""
 	switch {
 	case err == nil && t != nil && t.Of(s.server):
 		s.hold(t)
@@ -177,29 +176,29 @@ func (s *Source) begin() {
 	old := s.token
 	s.wg.Go(func() {
 		var next *Token
-		var file os.FileInfo
+		var kept version
 		err := errors.New("the renewal failed")
 		defer func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.token == old { // else another token was read from the file
-				s.settle(next, file, err)
+			if s.token == old { // else another token was read
+				s.settle(next, kept, err)
 			}
 			s.renewal = nil
 			close(r.done)
 		}()
 		defer safe.Recover(s.logger, "renewing the token of server "+s.server.Name, nil)
-		next, file, err = s.renew(old)
+		next, kept, err = s.renew(old)
 	})
 }
 
 // settle stores the result of a renewal. The caller holds s.mu.
-func (s *Source) settle(next *Token, file os.FileInfo, err error) {
+func (s *Source) settle(next *Token, kept version, err error) {
 	var refused *refusal
 	switch {
 	case err == nil:
 		s.hold(next)
-		s.file, s.why, s.again = file, nil, time.Time{}
+		s.version, s.why, s.again = kept, nil, time.Time{}
 		return
 	case errors.As(err, &refused):
 		s.why, s.again = s.person(fmt.Sprintf("its token cannot be renewed: %v", err)), time.Time{}
@@ -217,35 +216,36 @@ func (s *Source) settle(next *Token, file os.FileInfo, err error) {
 }
 
 // renew gets and stores the next token, or takes over one that another process has just stored.
-func (s *Source) renew(old *Token) (*Token, os.FileInfo, error) {
+func (s *Source) renew(old *Token) (*Token, version, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, renewWithin)
 	defer cancel()
-	unlock, err := s.store.lock(ctx, s.server.Name)
+	held, unlock, err := s.store.lock(ctx, s.server.Name)
 	switch {
 	case err == nil:
 		defer unlock()
-	case ctx.Err() != nil || !s.server.byCredentials(): // client credentials work without a folder
-		return nil, nil, fmt.Errorf("the state folder cannot be used: %w", err)
+		ctx = held
+	case ctx.Err() != nil || !s.server.byCredentials(): // client credentials work without a store
+		return nil, version{}, fmt.Errorf("tokens cannot be kept: %w", err)
 	}
-	file := s.store.look(s.server.Name)
+	kept := s.store.look(s.server.Name)
 	stored, err := s.store.Load(s.server.Name)
 	if err != nil && !s.knowsIssuer() {
-		return nil, nil, s.person(err.Error())
+		return nil, version{}, s.person(err.Error())
 	}
 	switch {
 	case stored != nil && stored.Of(s.server) && (old == nil || stored.Access != old.Access):
 		if !stored.due(time.Now()) {
-			return stored, file, nil
+			return stored, kept, nil
 		}
 		old = stored
-	case stored == nil && !s.server.byCredentials() && s.store.folder != "":
-		return nil, nil, s.person("nobody is logged in")
+	case stored == nil && !s.server.byCredentials() && s.store.keeps():
+		return nil, version{}, s.person("nobody is logged in")
 	}
 	next, err := s.request(ctx, old, cmp.Or(stored, old))
 	if err != nil {
-		return nil, nil, err
+		return nil, version{}, err
 	}
-	if err := s.store.write(next); err != nil {
+	if err := s.store.write(ctx, next); err != nil {
 		s.logger.Warn("a token is not stored and ends with this process", "error", err)
 	}
 	return next, s.store.look(s.server.Name), nil

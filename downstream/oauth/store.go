@@ -5,46 +5,73 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
 
-// maxFile limits the bytes read from a file.
-const maxFile = 1 << 20
+// Store keeps tokens: in a folder, one file each, or in entries that replicas share. Who shares tokens renews each of
+// them one at a time. The zero Store keeps nothing.
+type Store struct{ keeper keeper }
 
-// Store keeps tokens in a folder, one file each. Files are replaced atomically, and processes that share the folder
-// renew a token one at a time. The zero Store keeps nothing.
-type Store struct{ folder string }
+// keeper keeps the tokens of servers as text.
+type keeper interface {
+	// read returns the text for a server, without waiting for a network; nil if there is none.
+	read(server string) ([]byte, error)
+	// write and remove replace the text. The caller holds the lock.
+	write(ctx context.Context, server string, text []byte) error
+	remove(ctx context.Context, server string) error
+	// lock makes others wait that renew or replace the same token, and read return the present text. The lock may be lost
+	// when held ends; unlock ends held.
+	lock(ctx context.Context, server string) (held context.Context, unlock func(), err error)
+	// look returns a version that changes with the text.
+	look(server string) version
+	// where names the place of a text.
+	where(server string) string
+}
+
+// version is the version of a text that is kept; at most one member is set.
+type version struct {
+	file os.FileInfo
+	text string
+}
+
+// same reports whether two versions have the same text.
+func (v version) same(other version) bool {
+	if v.file == nil || other.file == nil {
+		return v.file == nil && other.file == nil && v.text == other.text
+	}
+	return os.SameFile(v.file, other.file) && v.file.ModTime().Equal(other.file.ModTime()) &&
+		v.file.Size() == other.file.Size()
+}
 
 // NewStore returns the store in a state folder, which need not exist. With "" it keeps nothing.
 func NewStore(state string) Store {
 	if state == "" {
 		return Store{}
 	}
-	return Store{filepath.Join(state, "tokens")}
+	return Store{folder(filepath.Join(state, "tokens"))}
 }
 
-func (st Store) name(server string) string { return filepath.Join(st.folder, server+".json") }
+// SharedStore returns the store in entries that replicas share. The Mirror covers SharedPrefixes.
+func SharedStore(m *shared.Mirror) Store { return Store{entries{m}} }
 
 // Load returns the token of a server. It is nil if there is none.
 func (st Store) Load(server string) (*Token, error) {
-	if st.folder == "" {
+	if !st.keeps() {
 		return nil, nil
 	}
-	name := st.name(server)
-	text, err := atomicfile.Read(name, maxFile)
+	text, err := st.keeper.read(server)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the token of server %s: %w", server, err)
+	case text == nil:
+		return nil, nil
 	}
 	t := &Token{}
 	if json.Unmarshal(text, t) != nil || t.Access != "" && t.Issuer == "" { // the error may quote the token
-		return nil, fmt.Errorf("the token of server %s in %s is invalid; log in again", server, name)
+		return nil, fmt.Errorf("the token of server %s in %s is invalid; log in again", server, st.keeper.where(server))
 	}
 	if t.Server != server || t.Access == "" {
 		return nil, nil // another spelling on a case-insensitive file system
@@ -54,21 +81,21 @@ func (st Store) Load(server string) (*Token, error) {
 
 // Save stores a token, replacing the existing one.
 func (st Store) Save(ctx context.Context, t *Token) error {
-	unlock, err := st.lock(ctx, t.Server)
+	held, unlock, err := st.lock(ctx, t.Server)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return st.write(t)
+	return st.write(held, t)
 }
 
-func (st Store) write(t *Token) error {
-	if st.folder == "" {
+func (st Store) write(ctx context.Context, t *Token) error {
+	if !st.keeps() {
 		return errors.New("there is no state folder to keep the token in; set state")
 	}
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err == nil {
-		err = atomicfile.Write(st.name(t.Server), append(text, '\n'))
+		err = st.keeper.write(ctx, t.Server, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("storing the token of server %s: %w", t.Server, err)
@@ -76,40 +103,18 @@ func (st Store) write(t *Token) error {
 	return nil
 }
 
-func (st Store) delete(server string) error {
-	if err := os.Remove(st.name(server)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+func (st Store) keeps() bool { return st.keeper != nil }
+
+func (st Store) lock(ctx context.Context, server string) (held context.Context, unlock func(), err error) {
+	if !st.keeps() {
+		return ctx, func() {}, nil
 	}
-	return nil
+	return st.keeper.lock(ctx, server)
 }
 
-// lock makes other processes wait that renew or replace the same token.
-func (st Store) lock(ctx context.Context, server string) (unlock func(), err error) {
-	if st.folder == "" {
-		return func() {}, nil
+func (st Store) look(server string) version {
+	if !st.keeps() {
+		return version{}
 	}
-	if err := os.MkdirAll(st.folder, 0o700); err != nil {
-		return nil, err
-	}
-	return atomicfile.Lock(ctx, st.name(server)+".lock")
-}
-
-// look returns file information that changes with the file's content; nil if there is no file.
-func (st Store) look(server string) os.FileInfo {
-	if st.folder == "" {
-		return nil
-	}
-	info, err := os.Stat(st.name(server))
-	if err != nil {
-		return nil
-	}
-	return info
-}
-
-// same reports whether two calls of look saw the same content.
-func same(a, b os.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+	return st.keeper.look(server)
 }

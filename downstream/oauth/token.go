@@ -214,7 +214,7 @@ func newToken(s Server, found *site) *Token {
 // Logout revokes the stored token of a server if the authorization server supports it (RFC 7009), and always deletes
 // it. known is false if there is no token. The error tells why it could not be revoked or deleted.
 func Logout(ctx context.Context, s Server, store Store) (known bool, err error) {
-	unlock, err := store.lock(ctx, s.Name)
+	held, unlock, err := store.lock(ctx, s.Name)
 	if err != nil {
 		return false, err
 	}
@@ -223,8 +223,8 @@ func Logout(ctx context.Context, s Server, store Store) (known bool, err error) 
 	if err != nil || t == nil {
 		return false, err
 	}
-	revoked := t.revoke(ctx, s)
-	if err := store.delete(s.Name); err != nil {
+	revoked := t.revoke(held, s)
+	if err := store.keeper.remove(ctx, s.Name); err != nil {
 		return true, err
 	}
 	return true, revoked

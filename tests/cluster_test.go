@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -30,8 +31,8 @@ type replicated struct {
 	http     *http.Client // with a new connection for each request
 }
 
-// cluster starts n replicas. The end of the test ends them; those that still run are to end well.
-func cluster(t *testing.T, n int) *replicated {
+// cluster starts n replicas, with more lines in their configuration. The end of the test ends them; those that still run are to end well.
+func cluster(t *testing.T, n int, more ...string) *replicated {
 	t.Helper()
 	dir := t.TempDir()
 	c := &replicated{t: t, dir: dir, config: filepath.Join(dir, "nexus.yaml"), ledger: mcptest.Ledger{Path: filepath.Join(dir, "ledger")},
@@ -39,7 +40,7 @@ func cluster(t *testing.T, n int) *replicated {
 	work := httptest.NewServer(&mcptest.Server{Ledger: c.ledger})
 	t.Cleanup(work.Close)
 	c.nats = c.startNATS()
-	c.configure(c.nats.URL(), work.URL)
+	c.configure(c.nats.URL(), work.URL, more...)
 	var addresses []string
 	for i := range n {
 		r := c.replica(fmt.Sprintf("r%d", i+1))
@@ -68,9 +69,10 @@ func (c *replicated) startNATS() *clustertest.NATS {
 }
 
 // configure writes the configuration of the replicas that start from now on.
-func (c *replicated) configure(nats, server string) {
+func (c *replicated) configure(nats, server string, more ...string) {
 	c.t.Helper()
-	text := fmt.Sprintf("log: {level: debug}\ncluster: {nats: {url: %q}}\nmcpServers: {work: {url: %q}}\n", nats, server+"/mcp")
+	text := fmt.Sprintf("log: {level: debug}\ncluster: {nats: {url: %q}}\nmcpServers: {work: {url: %q}}\n", nats, server+"/mcp") +
+		strings.Join(more, "\n")
 	if err := os.WriteFile(c.config, []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
@@ -329,6 +331,85 @@ func TestCluster_WithoutNATS(t *testing.T) {
 	mcptest.Eventually(t, "all sessions to be served again everywhere", func() bool {
 		return c.echo(c.at(c.replicas[0], others)) == "result" && c.echo(c.at(c.replicas[1], mine)) == "result"
 	})
+}
+
+// Replicas count the calls of a caller together: at most the limit and one call per replica are accepted.
+func TestCluster_RateLimit(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 2, "rate_limit: {requests: 4, per: 1h, tools: [work__echo]}")
+	sessions := []*mcptest.Client{c.dial(c.replicas[0]), c.dial(c.replicas[1])}
+	accepted := 0
+	for i := range 16 {
+		if c.echo(sessions[i%2]) == "result" {
+			accepted++
+		}
+	}
+	if accepted < 4 || accepted > 6 {
+		t.Errorf("%d calls were accepted, want 4 to 6", accepted)
+	}
+}
+
+// A session of every era is served by a replica that is not its home.
+func TestCluster_Eras(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 2)
+	for _, era := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
+		post := func(r *clustertest.Replica, session, version, body string) (*http.Response, string) {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL()+"/proxy/mcp", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", "application/json")
+			request.Header.Set("Accept", "application/json, text/event-stream")
+			if session != "" {
+				request.Header.Set("Mcp-Session-Id", session)
+			}
+			if version != "" {
+				request.Header.Set("MCP-Protocol-Version", version)
+			}
+			response, err := c.http.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			text, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return response, string(text)
+		}
+		hello, _ := post(c.replicas[0], "", "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+era+
+			`","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		session := hello.Header.Get("Mcp-Session-Id")
+		post(c.replicas[1], session, era, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		for _, r := range c.replicas {
+			if resp, text := post(r, session, era, `{"jsonrpc":"2.0","id":"x","method":"tools/list"}`); resp.StatusCode != 200 || !strings.Contains(text, `"work__echo"`) {
+				t.Errorf("%s at %s: got %d %.200s, want the tools", era, r.Name, resp.StatusCode, text)
+			}
+		}
+	}
+	// HTTP+SSE: the messages of a stream arrive at the other replica.
+	stream, err := c.http.Get(c.replicas[0].URL() + "/proxy/sse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	events := make(chan string, 8)
+	go func() { _ = mcptest.Events(stream.Body, func(_, data string) { events <- data }) }() // until the body is closed
+	path := <-events
+	response, err := c.http.Post(c.replicas[1].URL()+path, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"ping"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	select {
+	case got := <-events:
+		if response.StatusCode != http.StatusAccepted || !strings.Contains(got, `"id":7`) {
+			t.Errorf("HTTP+SSE: got %d and %s, want the response to 7", response.StatusCode, got)
+		}
+	case <-time.After(patience):
+		t.Errorf("HTTP+SSE: got %d and no response", response.StatusCode)
+	}
 }
 
 // What keeps a replica from starting is one line.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -24,6 +25,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/internal/shared/jetstream"
@@ -52,6 +54,7 @@ type Cluster struct {
 	begun   chan struct{}      // closed when the replica takes part, or cannot
 	leaving atomic.Bool        // the edge serves no new requests
 	body    int64              // most bytes of a request
+	rate    *limit.Rate        // counts with the other replicas
 	stop    context.CancelFunc // of running
 	running sync.WaitGroup
 }
@@ -86,6 +89,8 @@ func (c *Cluster) prepare(a *App) error {
 	if err != nil {
 		return err
 	}
+	a.rate.Share(c.state, rand.Text())
+	c.rate = a.rate
 	c.body = int64(a.opts.Config.Limits.BodyBytes)
 	c.replica = cluster.New(cluster.Config{
 		Leases: c.store, Sessions: c.state, Name: c.cfg.Replica, Address: address, Version: a.opts.Version,
@@ -178,6 +183,10 @@ func (c *Cluster) start(ctx context.Context, drained func()) error {
 	c.running.Go(func() {
 		defer safe.Recover(c.log, "keeping the cluster's keys", nil)
 		c.ring.Run(background, c.log)
+	})
+	c.running.Go(func() {
+		defer safe.Recover(c.log, "counting calls with the other replicas", nil)
+		c.rate.Run(background)
 	})
 	c.running.Go(func() {
 		defer safe.Recover(c.log, "waiting for orders to drain", nil)

@@ -38,7 +38,11 @@ type lease struct {
 	Draining bool      `json:"draining,omitempty"`
 	First    uint64    `json:"first,omitempty"` // revision of the first entry
 	Ended    bool      `json:"ended,omitempty"`
+	MAC      string    `json:"mac,omitempty"` // by the cluster's key, so that nobody else draws requests to an address
 }
+
+// signed returns what the MAC of a lease covers.
+func (l *lease) signed(id uint64) []string { return []string{"lease", number(id), l.Name, l.Address} }
 
 // leases is the prefix of the keys of leases.
 const leases = "replica/"
@@ -101,12 +105,14 @@ func (k *keeper) self() uint64 {
 }
 
 // entry returns the value of an incarnation's entry.
-func (k *keeper) entry(first uint64) []byte {
+func (k *keeper) entry(id, first uint64) []byte {
 	c := &k.replica.config
-	value, _ := json.Marshal(lease{ // cannot fail
+	l := lease{
 		Name: c.Name, Address: c.Address, Version: c.Version, Digest: c.Digest, Started: k.replica.started,
 		Sessions: c.Count(), Draining: k.replica.Draining(), First: first,
-	})
+	}
+	l.MAC = mac(c.Keys()[0], l.signed(id)...)
+	value, _ := json.Marshal(l) // cannot fail
 	return value
 }
 
@@ -116,7 +122,7 @@ var endedEntry = []byte(`{"ended":true}`)
 func (k *keeper) claim(ctx context.Context) (*incarnation, error) {
 	i := &incarnation{id: rand.Uint64() | 1, known: newPlacements()}
 	sent := time.Now()
-	revision, err := k.replica.config.Leases.Put(ctx, leaseKey(i.id), k.entry(0), 0, keepFor)
+	revision, err := k.replica.config.Leases.Put(ctx, leaseKey(i.id), k.entry(i.id, 0), 0, keepFor)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +151,7 @@ func (k *keeper) renew(ctx context.Context, i *incarnation) error {
 	ctx, cancel := context.WithTimeout(ctx, ioTime)
 	defer cancel()
 	sent := time.Now()
-	key, value := leaseKey(i.id), k.entry(i.first)
+	key, value := leaseKey(i.id), k.entry(i.id, i.first)
 	revision, err := k.replica.config.Leases.Put(ctx, key, value, i.revision, keepFor)
 	if errors.Is(err, shared.ErrConflict) {
 		e, failed := k.replica.config.Leases.Get(ctx, key)

@@ -82,17 +82,20 @@ func (ms *members) apply(e shared.Entry) {
 	if err != nil || e.Key != leaseKey(id) {
 		return
 	}
+	var l lease
+	if e.Value != nil && (json.Unmarshal(e.Value, &l) != nil || !ms.authentic(id, &l)) {
+		return
+	}
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m := ms.by[id]
-	if e.Value == nil { // expired, or the store has lost it
+	switch {
+	case e.Value == nil: // expired, or the store has lost it
 		if m != nil {
 			m.revision = 0
 		}
 		return
-	}
-	var l lease
-	if json.Unmarshal(e.Value, &l) != nil || m != nil && m.revision >= e.Revision {
+	case m != nil && m.revision >= e.Revision:
 		return
 	}
 	first := m == nil || m.revision == 0
@@ -112,6 +115,15 @@ func (ms *members) apply(e shared.Entry) {
 		c.Log.Warn("another replica has another configuration or version", "replica", l.Name, "address", l.Address,
 			"version", l.Version, "same configuration", l.Digest == c.Digest)
 	}
+}
+
+// authentic reports whether a replica of this cluster wrote a lease.
+func (ms *members) authentic(id uint64, l *lease) bool {
+	if l.Ended {
+		return true
+	}
+	_, ok := ms.replica.hops.authentic(l.MAC, l.signed(id)...)
+	return ok
 }
 
 // add adds an incarnation. ms.mu is held.

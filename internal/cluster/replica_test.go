@@ -223,6 +223,10 @@ func TestMembers_AreBounded(t *testing.T) {
 				w.t.Fatal(err)
 			}
 		}
+		forged := []byte(`{"name":"x","address":"http://x:80","mac":"x"}`)
+		if _, err := w.store.Put(w.t.Context(), "replica/ffffffffffffffff", forged, 0, 0); err != nil {
+			w.t.Fatal(err)
+		}
 		for _, bad := range []string{"replica/x", "replica/00000000000000zz"} {
 			_, _ = w.store.Put(w.t.Context(), bad, []byte(`{`), 0, 0)
 		}

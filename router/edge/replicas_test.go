@@ -51,7 +51,7 @@ type oneKey struct{}
 func (oneKey) Newest(string) (uint32, []byte)         { return 1, slices.Repeat([]byte{7}, 32) }
 func (oneKey) Key(_ string, id uint32) ([]byte, bool) { return slices.Repeat([]byte{7}, 32), id == 1 }
 
-func newReplicas(t *testing.T, n int, o edge.Options) *replicas {
+func newReplicas(t testing.TB, n int, o edge.Options) *replicas {
 	t.Helper()
 	state := shared.NewMemory()
 	rs := &replicas{state: state, wire: &wire{t: t, srv: newServer(), http: &httptest.Server{URL: "http://127.0.0.1"}}}
@@ -77,7 +77,7 @@ func (rs *replicas) dial(ctx context.Context, network, _ string) (c net.Conn, er
 	return nil, err
 }
 
-func (rs *replicas) join(t *testing.T, name string, state shared.State, o edge.Options) *replica {
+func (rs *replicas) join(t testing.TB, name string, state shared.State, o edge.Options) *replica {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

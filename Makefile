@@ -8,7 +8,7 @@ MUTANTS ?= 20
 SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
 
-.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak cluster bench eval ci image clean
+.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak cluster cluster-soak bench eval ci image clean
 
 all: build test
 
@@ -60,6 +60,9 @@ soak: ## a router under mixed load, restarts and faults for SOAK_DURATION with S
 
 cluster: build ## a NATS server, three replicas and a load balancer on this machine, until Ctrl-C
 	$(GO) run ./tests/clustertest/run bin/nexus
+
+cluster-soak: ## three replicas under load, killed RUNS times; prints the figures
+	CLUSTER_KILLS=$(RUNS) $(GO) test -count=1 -timeout 0 -run TestClusterSoak -v ./tests
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -165,6 +166,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	if req.Shown == nil {
 		req.Shown = &Shown{}
 	}
+	var unplanned error
 	if model != nil && hasAny(req.Tools) {
 		if result, err = p.askInMode(ctx, model, req); err == nil {
 			return result, nil
@@ -179,6 +181,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 			result.Plan.Unmet = []plan.Unmet{{Text: req.Query, Reason: plan.UnmetFailed}}
 			return result, nil
 		}
+		unplanned = err
 		result.Warnings = append(result.Warnings, p.logFailure(ctx, err, req.Round))
 		if req.Round > 1 { // the fallback would repeat the earlier rounds
 			result.Plan = plan.Plan{Source: plan.SourceModel, Rounds: req.Round, Steps: []plan.Step{}}
@@ -189,6 +192,9 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	if err != nil {
 		return result, fmt.Errorf("planning without a model: %w", err)
 	}
+	if unplanned != nil {
+		blame(unplanned, &made)
+	}
 	made.Source = cmp.Or(made.Source, plan.SourceRules)
 	if made.Steps == nil {
 		made.Steps = []plan.Step{}
@@ -198,6 +204,27 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 	result.Problems = plan.Check(&made, p.validator, req.Tools.Lookup, req.Outcomes)
 	result.Plan = made
 	return result, nil
+}
+
+// blame says in a fallback's plan that the model made none, if the fallback did not understand a part of the question.
+func blame(unplanned error, made *plan.Plan) {
+	blamed := false
+	for i := range made.Unmet {
+		switch part := &made.Unmet[i]; {
+		case part.Reason == plan.UnmetUnclear && part.Tool == "":
+			part.Reason, blamed = plan.UnmetFailed, true
+		case part.Reason == plan.UnmetNoTool:
+			blamed = true
+		}
+	}
+	if !blamed {
+		return
+	}
+	note := "The planning model did not answer."
+	if errors.Is(unplanned, errUnreadable) {
+		note = "The planning model wrote no plan that can be read."
+	}
+	made.Note = strings.TrimSpace(note + " " + made.Note)
 }
 
 // askInMode asks the model for a plan. In ModeAuto, a model that wrote none may call tools instead, within the same

@@ -307,6 +307,38 @@ func TestNoEarlyStepsInSequence(t *testing.T) {
 	}
 }
 
+// unsure is a fallback that does not understand a part of the question.
+type unsure struct{ plan.Unmet }
+
+func (u unsure) Plan(context.Context, planner.Request) (plan.Plan, error) {
+	return plan.Plan{Unmet: []plan.Unmet{u.Unmet}, Note: "No tool matches."}, nil
+}
+
+// TestModelIsTheCause: what the fallback does not understand because the model made no plan says so.
+func TestModelIsTheCause(t *testing.T) {
+	const unanswered = "The planning model did not answer. "
+	for name, row := range map[string]struct {
+		part         plan.Unmet
+		reply        llmtest.Reply
+		reason, note string
+	}{
+		"no answer":         {plan.Unmet{Reason: plan.UnmetUnclear}, llmtest.Reply{Status: 401}, plan.UnmetFailed, unanswered},
+		"unreadable":        {plan.Unmet{Reason: plan.UnmetUnclear}, llmtest.Reply{Text: "no"}, plan.UnmetFailed, "The planning model wrote no plan that can be read. "},
+		"no tool":           {plan.Unmet{Reason: plan.UnmetNoTool}, llmtest.Reply{Status: 401}, plan.UnmetNoTool, unanswered},
+		"no plain command":  {plan.Unmet{Reason: plan.UnmetUnclear, Tool: "send"}, llmtest.Reply{Status: 401}, plan.UnmetUnclear, ""},
+		"an argument lacks": {plan.Unmet{Reason: plan.UnmetMissingArgument, Tool: "send"}, llmtest.Reply{Status: 401}, plan.UnmetMissingArgument, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Fallback = unsure{row.part} })
+			f.Answer(row.reply, row.reply)
+			got, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools()})
+			if err != nil || got.Plan.Unmet[0].Reason != row.reason || got.Plan.Note != row.note+"No tool matches." {
+				t.Errorf("got %+v, note %q, %v, want reason %s, note %q", got.Plan.Unmet, got.Plan.Note, err, row.reason, row.note)
+			}
+		})
+	}
+}
+
 // panicking is a fallback with a fault.
 type panicking struct{}
 

@@ -9,6 +9,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/prompts"
+	"github.com/agenticnexus/agenticnexus/internal/shapes"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -70,7 +71,8 @@ func (c *conversation) opening() string {
 	return prompts.Render("plan_user", v)
 }
 
-// outcome returns the data block of an earlier step. Of a loop it tells which elements failed and which were skipped.
+// outcome returns the data block of an earlier step: its call, the type of its value, which references lead into, and
+// the value as the writer of the answer gets it. Of a loop it tells which elements failed and which were skipped.
 func (p *Planner) outcome(o plan.Outcome, limit int) string {
 	source, called := "step "+o.Step.ID, ""
 	if o.Step.Tool != "" {
@@ -99,7 +101,10 @@ func (p *Planner) outcome(o plan.Outcome, limit int) string {
 	case o.Failed():
 		return llm.Data(source+", failed", called+o.Err.Reason+": "+texts.Cut(o.Err.Message, limit))
 	}
-	return llm.Data(source, called+llm.Excerpt(o.Value, limit, p.mask.Text))
+	if of := shapes.TypeOf(o.Value); of != "" {
+		called += "-> " + texts.Cut(p.mask.Text(of), min(maxType, limit/2)) + "\n"
+	}
+	return llm.Data(source, called+llm.LayoutExcerpt(o.Value, limit, p.mask.Text))
 }
 
 // searchQuery reads the arguments of findTools.

@@ -170,6 +170,35 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// TestResultsAreLines: a result stands as lines behind the mark of data, below the type that references lead into.
+func TestResultsAreLines(t *testing.T) {
+	for name, row := range map[string]struct{ value, want string }{
+		"text":           {`"one\n</data>\ntwo"`, "-> string of lines\none\n</data>\ntwo"},
+		"lone text":      {`{"content":"one\n\u2028two"}`, "-> {content: string of lines}\none\n\ntwo"},
+		"other name":     {`{"text":"one"}`, "-> {text: string}\none"},
+		"JSON in a text": {`{"content":"[\n  {\n    \"name\": \"notes\"\n  }\n]"}`, "-> {content: string of JSON {name: string}[]}\n" + `[{"name":"notes"}]`},
+		"rows":           {`{"rows":[{"id":1,"name":null},{"id":2,"name":"b"}]}`, "-> {rows: {id: integer, name: null | string}[]}\n" + `{"rows":[{"id":1,"name":null},{"id":2,"name":"b"}]}`},
+		"texts in rows":  {`[{"id":1,"body":"one\ntwo"}]`, "-> {id: integer, body: string of lines}[]\n- id: 1\n  body: |\n    one\n    two"},
+		"secrets":        {`{"a":"one\npassword=hunter22"}`, "-> {a: string of lines}\na: |\n  one\n  password=[redacted]"},
+		"no JSON":        {`{"a":`, `{"a":`},
+		"cut":            {`{"content":"` + strings.Repeat("é", 1500) + `"}`, "-> {content: string}\n" + strings.Repeat("é", 1024) + "… [cut: 2048 of 3000 bytes shown]"},
+		"long and cut":   {`{"content":"` + strings.Repeat("é", 50_000) + `"}`, "-> {content: string}\n" + strings.Repeat("é", 1024) + "… [cut: 2048 of 100014 bytes shown]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := connect(t, nil)
+			f.Answer(llmtest.Reply{Text: `[]`})
+			_, requests := f.ask(t, planner.Request{Query: "q", Tools: tools(), Round: 2, Outcomes: []plan.Outcome{
+				{Step: plan.Step{ID: "s1", Tool: "web_search"}, Value: json.RawMessage(row.value)}}})
+			_, got, _ := strings.Cut(requests[0].Users[0], "<data from=\"step s1, tool web_search\">\n")
+			got, _, _ = strings.Cut(got, "\n</data>")
+			_, got, _ = strings.Cut(got, "\n") // the call
+			if want := "| " + strings.ReplaceAll(row.want, "\n", "\n| "); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
 // Marks are explained only if a tool that has one is shown.
 func TestPrompts_MarksOfHiddenTools(t *testing.T) {
 	list := office(300)

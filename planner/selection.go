@@ -17,6 +17,7 @@ const (
 	minInFull   = 8    // tools have room in full,
 	maxInFull   = 15   // at most so many are shown in full,
 	maxOfServer = 5    // and so many of a server that the question does not name
+	maxAgain    = 5    // and so many of the last round again, besides those used
 	maxRanked   = 200  // tools are considered for a question,
 
 	maxRankedInFull = 50 // and where all are listed already
@@ -37,7 +38,7 @@ type Shown struct {
 	best    string            // data block of the tools that fit the question, later of used and found ones
 	kept    []string          // tools found by searches, by plan name
 	details map[string]detail // by plan name; nil until the tools for the first prompt are chosen
-	typed   map[string]bool   // tools whose result types earlier rounds have shown
+	typed   map[string]bool   // tools that earlier rounds have shown in full, with their result types
 	others  bool              // some tools are not shown, or not in full
 	listed  bool              // all tools are named
 	most    bool              // most tools are not shown
@@ -74,8 +75,8 @@ func (p *Planner) Show(ctx context.Context, req Request) *Shown {
 }
 
 // show chooses the tools for the first prompt of a round. After the first round, a catalog is shown in full only if it
-// is small; the second part has those tools in full that were used or found, and of the others the result types that
-// earlier rounds have shown.
+// is small; the second part has those tools in full that were used or found, beside the results the best of those that
+// earlier rounds have shown in full, and of the others the result types.
 func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	room := p.cfg.ToolTokens * bytesPerToken
 	found := max(room/4, 2*maxTool) // bytes for what is found by searches
@@ -113,18 +114,17 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	}
 	l = layout{room: rest, servers: servers, shown: s}
 	words := texts.Words(req.Query)
-	var ranked []plan.Tool
-	inFull, full := rest, s.used(req)
-	switch {
-	case !s.listed:
-		inFull, ranked = rest/2, p.rankOfAll(ctx, req, maxRanked)
-	case req.Round <= 1:
-		ranked = p.rankOfAll(ctx, req, maxRankedInFull)
+	inFull, most := rest, maxRankedInFull
+	if !s.listed {
+		inFull, most = rest/2, maxRanked
 	}
+	ranked := p.rankOfAll(ctx, req, most)
 	if req.Round <= 1 {
-		full = fitting(words, ranked, len(servers) > 1)
+		p.arrange(&l, fitting(words, ranked, len(servers) > 1), inFull, nil)
+	} else {
+		p.arrange(&l, s.used(req), inFull, nil)
+		p.arrange(&l, s.again(ranked), l.room-found-sizeOf(req.Outcomes), nil)
 	}
-	p.arrange(&l, full, inFull, nil)
 	p.addResults(&l, req.Tools)
 	p.arrange(&l, nil, inFull, ranked)
 	if !s.listed {
@@ -155,6 +155,24 @@ func (s *Shown) used(req Request) (tools []plan.Tool) {
 		}
 	}
 	return tools
+}
+
+// again returns the best tools that an earlier round has shown in full.
+func (s *Shown) again(ranked []plan.Tool) (tools []plan.Tool) {
+	for _, t := range ranked {
+		if s.typed[t.Name] && len(tools) < maxAgain {
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+// sizeOf returns at most how many bytes the results take in a prompt.
+func sizeOf(outcomes []plan.Outcome) (size int) {
+	for _, o := range outcomes {
+		size += min(len(o.Value), maxOutcome)
+	}
+	return min(size, maxOutcomes)
 }
 
 // fewer reports whether n is less than half of the tools.

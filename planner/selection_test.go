@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,7 +126,7 @@ func TestQuestionsShareTheirBeginning(t *testing.T) {
 }
 
 // TestRoundsShareTheirBeginning: a repair and a search extend the prompt. The next round repeats the list of all tools;
-// it shows in full what was used or found, and nothing else.
+// it shows in full what was used or found, and the best tools of the first round.
 func TestRoundsShareTheirBeginning(t *testing.T) {
 	list := office(200)
 	f := over(t, newSearched(list), `[{"tool":"find_tools","arguments":{"query":"archive rooms"}}]`, `[{"tool":"open_room","arguments":{}}]`,
@@ -140,7 +141,7 @@ func TestRoundsShareTheirBeginning(t *testing.T) {
 		}
 	}
 	first, second := prompt(t, requests[0]), prompt(t, requests[3])
-	all, used, ok := strings.Cut(second, "Tools that were used or found, and what others return:\n")
+	all, used, ok := strings.Cut(second, "Tools that were used, found or seem to fit the question, and what others return:\n")
 	if !ok || common(first, second) < len(all) {
 		t.Errorf("round 2 shares %d bytes with round 1, want the %d up to the end of the list", common(first, second), len(all))
 	}
@@ -149,8 +150,15 @@ func TestRoundsShareTheirBeginning(t *testing.T) {
 			t.Errorf("round 2: got\n%s\nwant %q in it", used, want)
 		}
 	}
-	if strings.Contains(used, "_invoices") {
-		t.Errorf("round 2: got\n%s\nwant nothing that was neither used nor found", used)
+	if n := strings.Count(used, "_invoices(query: string, since?"); n != 5 {
+		t.Errorf("round 2: got\n%s\nwant 5 of the tools that round 1 had in full, got %d", used, n)
+	}
+	done[0].Value = json.RawMessage(`"` + strings.Repeat("long ", 1000) + `"`)
+	f = over(t, newSearched(list), `[]`)
+	_, requests = f.ask(t, planner.Request{Query: "Which invoices are open?", Tools: list, Round: 2, Shown: shown,
+		Outcomes: slices.Repeat(done, 20)})
+	if used := prompt(t, requests[0]); strings.Count(used, "_invoices(query: string, since?") > 1 {
+		t.Errorf("long results: got\n%s\nwant fewer tools of the first round beside them", used)
 	}
 }
 
@@ -195,7 +203,7 @@ func TestLaterRoundsShowResults(t *testing.T) {
 					t.Errorf("%d tools, round %d: got\n%s\nwant %q in it once", n, round+1, user, result)
 				}
 			}
-			if seen == 0 || len(blocks(user)) > 24_000+6_000 || round > 0 != strings.Contains(user, "\nTools that were used or found, and what others return") {
+			if seen == 0 || len(blocks(user)) > 24_000+6_000 || round > 0 != strings.Contains(user, "\nTools that were used, found or seem to fit the question, and what others return") {
 				t.Errorf("%d tools, round %d: got\n%s\nwant types within the budget", n, round+1, user)
 			}
 		}

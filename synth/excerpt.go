@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -35,30 +34,14 @@ type excerpt struct {
 func (e *excerpt) has(quote string) bool {
 	if e.unescaped == nil {
 		for _, piece := range e.pieces {
-			e.unescaped = append(e.unescaped, unescaped(piece))
+			e.unescaped = append(e.unescaped, llm.Unescaped(piece))
 		}
 	}
 	contains := func(piece string) bool { return strings.Contains(piece, quote) }
-	if e.results != "" && !contains(e.results) && !contains(unescaped(e.results)) {
+	if e.results != "" && !contains(e.results) && !contains(llm.Unescaped(e.results)) {
 		return false
 	}
 	return slices.ContainsFunc(e.pieces, contains) || slices.ContainsFunc(e.unescaped, contains)
-}
-
-var escapes = regexp.MustCompile(`(?:\\u[0-9A-Fa-f]{4})+|\\["\\/bfnrt]`)
-
-// unescaped replaces the escapes of JSON by their characters.
-func unescaped(text string) string {
-	return escapes.ReplaceAllStringFunc(text, func(escape string) (chars string) {
-		if i := strings.IndexByte("bfnrt", escape[1]); i >= 0 {
-			return "\b\f\n\r\t"[i : i+1]
-		}
-		if escape[1] != 'u' {
-			return escape[1:]
-		}
-		_ = json.Unmarshal([]byte(`"`+escape+`"`), &chars) // the pattern matches only valid escapes
-		return chars
-	})
 }
 
 // excerptsOf returns the excerpt of each result for the model: the whole result if there is room, otherwise the
@@ -76,7 +59,7 @@ func excerptsOf(question string, outcomes []plan.Outcome, w writing) []*excerpt 
 		if len(o.Elements) > 0 {
 			texts[i], out[i].results = w.calls(o, look)
 		} else {
-			texts[i] = w.readable(o.Value, look)
+			texts[i] = llm.Layout(o.Value, look, w.mask)
 		}
 		sizes[i] = len(texts[i])
 	}
@@ -159,11 +142,7 @@ func readable(value json.RawMessage, limit int) string {
 	if len(value) <= min(limit, maxWhole) {
 		return llm.Excerpt(value, maxWhole, nil)
 	}
-	text := texts.Prefix(string(value[:min(len(value), limit+1)]), limit)
-	if strings.HasPrefix(text, `"`) {
-		text = unescaped(strings.TrimSuffix(text[1:], `"`))
-	}
-	return llm.WithoutBinary(text)
+	return llm.Beginning(value, limit)
 }
 
 // passage is a piece of a result: a few lines, list elements or sentences.
@@ -223,7 +202,7 @@ func (t terms) split(all []passage, text string, result, head int) []passage {
 	limit, begin := head, 0
 	for index := 0; begin < len(text); index++ {
 		p := passage{result: result, index: index, begin: begin, end: begin + passageEnd(text[begin:], limit)}
-		for _, word := range texts.Words(unescaped(text[p.begin:p.end])) {
+		for _, word := range texts.Words(llm.Unescaped(text[p.begin:p.end])) {
 			p.terms |= t[stemOf(word)]
 		}
 		all = append(all, p)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -16,8 +17,6 @@ import (
 var (
 	titleKeys = []string{"name", "title", "headline", "subject", "label"}
 	linkKeys  = []string{"url", "link", "href", "uri"}
-	textKeys  = []string{"snippet", "summary", "description", "text", "content", "body"}
-	valueKeys = []string{"result", "answer", "value", "output"}
 )
 
 // Bounds of what is written, in bytes, and of what is read.
@@ -143,7 +142,7 @@ func (p *page) bullet(key string, n node, indent int) {
 // entry writes an object with a title: the title with its link, the text below, the rest in brackets.
 func (p *page) entry(n node, indent int) {
 	title := n.member(titleKeys)
-	link, text := n.member(linkKeys), n.member(textKeys)
+	link, text := n.member(linkKeys), n.member(llm.TextKeys)
 	rest := node{kind: '{'}
 	for i, item := range n.items {
 		if i != title && i != link && i != text {
@@ -201,7 +200,7 @@ func (n node) titled() bool { return n.member(titleKeys) >= 0 }
 
 // unwrapped returns the text in an object that only wraps it, such as the content of a file; otherwise n.
 func (n node) unwrapped() node {
-	if len(n.keys) == 1 && !n.cut && n.member(slices.Concat(textKeys, valueKeys)) == 0 {
+	if len(n.keys) == 1 && !n.cut && n.member(slices.Concat(llm.TextKeys, llm.ValueKeys)) == 0 {
 		return n.items[0]
 	}
 	return n
@@ -227,7 +226,7 @@ func (n node) wrapped() (list node, rest string, ok bool) {
 
 // result writes an object with one main value: the value, and the other members in brackets.
 func (n node) result() (string, bool) {
-	main := slices.IndexFunc(n.keys, func(key string) bool { return slices.Contains(valueKeys, key) })
+	main := slices.IndexFunc(n.keys, func(key string) bool { return slices.Contains(llm.ValueKeys, key) })
 	scalars := !slices.ContainsFunc(n.items, func(item node) bool { return !item.scalar() })
 	if main < 0 || len(n.keys) > 4 || !scalars || n.items[main].kind == 'n' || strings.Contains(n.items[main].text, "\n") {
 		return "", false

@@ -24,7 +24,9 @@ func TestResultsAreReadable(t *testing.T) {
 	for _, row := range []struct{ name, value, want string }{
 		{"text", `"one\ntwo"`, "one\ntwo"},
 		{"file", `{"content":"one\n  two\n"}`, "one\n  two"},
-		{"JSON in a text", `{"content":"{\n  \"a\": \"b\"\n}"}`, "{\n  \"a\": \"b\"\n}"},
+		{"JSON in a text", `{"content":"{\n  \"a\": \"b\"\n}"}`, `{"a":"b"}`},
+		{"lines within JSON in a text", `{"content":"[{\"id\": 1.50, \"body\": \"one\\ntwo\"}]"}`, "- id: 1.50\n  body: |\n    one\n    two"},
+		{"no JSON in a text", `{"content":"[one] \n{two}"}`, "[one] \n{two}"},
 		{"one line", `{"content":"say \"hi\""}`, `say "hi"`},
 		{"no wrapping", `{"url":"http://x"}`, `{"url":"http://x"}`},
 		{"no text", `{"content":["a\tb"]}`, `{"content":["a\tb"]}`},

@@ -1,12 +1,9 @@
 package synth
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -103,7 +100,7 @@ func (w writing) calls(o plan.Outcome, look int) (text, results string) {
 		case c.Failed():
 			line += w.arguments(" with ", c.Sent) + " failed: " + failureMessage(c)
 		default:
-			result := w.readable(c.Value, look)
+			result := llm.Layout(c.Value, look, w.mask)
 			all.WriteString("\n" + result)
 			line += w.arguments(" with ", c.Sent) + ":"
 			if strings.Contains(result, "\n") {
@@ -118,17 +115,6 @@ func (w writing) calls(o plan.Outcome, look int) (text, results string) {
 		lines = append(lines, "skipped, because its condition was false: "+texts.Line(strings.Join(skipped, ", "), maxFailure))
 	}
 	return strings.Join(lines, "\n"), all.String()
-}
-
-// readable returns a value for the model, without encoded data and secrets: a text as it is, anything else as JSON, in
-// which texts of several lines stand as lines. It reads look bytes of the value.
-func (w writing) readable(value json.RawMessage, look int) string {
-	value = unwrapped(value)
-	if len(value) > look || bytes.HasPrefix(value, []byte(`"`)) {
-		return w.mask(readable(value, look))
-	}
-	clean := jsontext.Value(w.mask(llm.WithoutBinary(string(value))))
-	return w.mask(layout(clean, 0)) // once more, because lines are without the escapes of JSON
 }
 
 // blockNames lists the kinds of blocks, such as "image image/png".

@@ -67,6 +67,11 @@ func Excerpt(value json.RawMessage, limit int, mask func(string) string) string 
 	if len(v) == total {
 		total = len(text)
 	}
+	return cut(text, total, limit)
+}
+
+// cut cuts a text, the beginning of total bytes, to limit bytes, and marks it as cut.
+func cut(text string, total, limit int) string {
 	if total <= limit {
 		return text
 	}

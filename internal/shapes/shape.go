@@ -36,6 +36,20 @@ type Field struct {
 	once bool // only one object had it, so its name may be data
 }
 
+// TypeOf returns the type of a value, such as {content: string of lines}; "" if it cannot be read. It has no more of
+// the value than names of fields that do not look like data.
+func TypeOf(value []byte) string {
+	if len(value) > maxResult {
+		return ""
+	}
+	room := maxNodes
+	shape, err := read(newDecoder(value), 0, &room)
+	if err != nil {
+		return ""
+	}
+	return shape.String()
+}
+
 // read returns the shape of the next value of d. room is the number of shapes left.
 func read(d *jsontext.Decoder, depth int, room *int) (Shape, error) {
 	if *room--; *room < 0 || depth > maxDepth {

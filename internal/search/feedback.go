@@ -17,7 +17,7 @@ func (r *ranking) feedback() {
 		doc := r.docs[c.doc]
 		for _, w := range doc.words[:doc.own] {
 			if r.asked[w.stem] < 1 {
-				common[w.stem] += c.score * saturate(w.weight) * r.idf(r.postings.terms[w.stem])
+				common[w.stem] += c.score * r.evidence(w)
 			}
 		}
 	}

@@ -20,19 +20,20 @@ const (
 
 // Weights of ranking, tuned with the questions of docs/evaluation.md.
 const (
-	saturation     = 3.0  // k1 of BM25
-	synonymWeight  = 0.5  // weight of a synonym; words of the question have 1
-	topicWeight    = 0.5  // weight of a word of tools for the question's words
-	verbWeight     = 0.5  // weight of verbs such as "find" and "create"
-	hanWeight      = 0.3  // weight of a single character of a pair of Chinese characters
-	compoundWeight = 0.5  // weight of two words in one piece
-	nameWeight     = 4.0  // weight of the whole name of a tool
-	pathWeight     = 1.0  // weight of the words for a path
-	nameShare      = 0.7  // factor of the squared fraction of a tool's name found in the question
-	clauseWeight   = 0.35 // weight of the best clause, relative to the whole question
-	answeredCost   = 0.25 // discount of a word covered by an earlier hit
-	serverShare    = 0.3  // weight of the other tools of a server
-	serverShrink   = 0.3  // exponent of the number of tools that divides serverShare
+	saturation     = 3.0 // k1 of BM25
+	synonymWeight  = 0.5 // weight of a synonym; words of the question have 1
+	topicWeight    = 0.5 // weight of a word of tools for the question's words
+	verbWeight     = 0.5 // weight of verbs such as "find" and "create"
+	hanWeight      = 0.3 // weight of a single character of a pair of Chinese characters
+	compoundWeight = 0.5 // weight of two words in one piece
+	nameWeight     = 4.0 // weight of the whole name of a tool
+	pathWeight     = 1.0 // weight of the words for a path
+	nameShare      = 0.7 // factor of the squared fraction of a tool's name found in the question
+	textShare      = 2.0 // factor of the fraction of all words of a tool found in the question
+	clauseWeight   = 0.2 // weight of the best clause, relative to the whole question
+	answeredCost   = 0.2 // discount of a word covered by an earlier hit
+	serverShare    = 0.4 // weight of the other tools of a server
+	serverShrink   = 0.3 // exponent of the number of tools that divides serverShare
 
 	feedbackTools  = 5   // best tools of the first pass, whose
 	feedbackWords  = 20  // best words are added to the question
@@ -51,7 +52,7 @@ func (x *Index) Search(query string, opts SearchOptions) []Hit {
 	}
 	r.fill(max(2*limit, poolSize), opts.Allow)
 	r.explain()
-	r.addNameShare()
+	r.addOwnShares(opts.Literal)
 	r.addServerShare()
 	return r.choose(limit)
 }
@@ -136,6 +137,9 @@ func (p *postings) rarity(n int) float64 {
 // saturate returns the score of a match from the weighted frequency of the stem.
 func saturate(w float32) float64 { return float64(w) * (saturation + 1) / (saturation + float64(w)) }
 
+// evidence returns the score that a word of a tool gives to a question with the word.
+func (p *postings) evidence(w weighted) float64 { return p.idf(p.terms[w.stem]) * saturate(w.weight) }
+
 // fill selects the n best tools in a first pass over all tools that share a word with the question.
 func (r *ranking) fill(n int, allow func(server, name string) bool) {
 	if r.total == nil {
@@ -205,25 +209,32 @@ func (r *ranking) explain() {
 	}
 }
 
-// addNameShare raises the score of each candidate by how much of its name occurs in the question: a name with few
-// other words is a better match.
-func (r *ranking) addNameShare() {
+// addOwnShares raises the score of each candidate by how much of its name, and of all its words, occurs in the
+// question: a tool that says little else is a better match. A literal search compares names alone: its callers compare
+// the other words.
+func (r *ranking) addOwnShares(literal bool) {
 	for _, c := range r.pool {
 		doc := r.docs[c.doc]
-		asked, all := 0.0, 0.0
-		for _, w := range doc.words[:doc.named] {
-			weight := r.idf(r.postings.terms[w.stem])
-			asked += weight * r.asked[w.stem]
-			all += weight
+		name := r.share(doc.words[:doc.named])
+		raise := 1 + nameShare*name*name
+		if !literal {
+			raise += textShare * r.share(doc.words[:doc.own])
 		}
-		if asked == 0 {
-			continue
-		}
-		raise := 1 + nameShare*(asked/all)*(asked/all)
 		for i := range c.parts {
 			c.parts[i] *= raise
 		}
 	}
+}
+
+// share returns the fraction of the evidence of words that occurs in the question.
+func (r *ranking) share(words []weighted) float64 {
+	asked, all := 0.0, 0.0
+	for _, w := range words {
+		weight := r.evidence(w)
+		asked += weight * r.asked[w.stem]
+		all += weight
+	}
+	return asked / max(all, 1e-9)
 }
 
 // addServerShare adds to each candidate a share of the contributions of the other tools of its server, because the

@@ -1,9 +1,9 @@
 // Package search finds the tools for a question among thousands.
 //
 // An [Index] is an in-memory inverted index over tool names, servers and their instructions, descriptions and
-// parameters. It ranks by BM25F with stemming, a small thesaurus and the words of the best tools, for the whole
-// question and for each clause, so that a question with several topics finds a tool for each. A [Finder] combines this
-// order with that of embeddings.
+// parameters. It ranks by BM25F with stemming, a small thesaurus, the words of the best tools and the share of a tool's
+// words that the question has, for the whole question and for each clause, so that a question with several topics finds
+// a tool for each. A [Finder] combines this order with that of embeddings.
 //
 // An Index is safe for concurrent use. It analyses new tools outside its lock; the first search after an update builds
 // the inverted index. Results depend only on the indexed tools and the question; ties are broken by tool id. The work

@@ -84,6 +84,20 @@ func TestSearchFindsWholeNames(t *testing.T) {
 	}
 }
 
+// Of two tools with the words of the question, that which says less else wins.
+func TestSearchPrefersToolsAboutNothingElse(t *testing.T) {
+	x := New()
+	x.Update("sea", []Tool{
+		tool("sea", "almanac", "High and low tides", `{"properties":{"zodiac":{"description":"Sign of a birthday"},"moon":{}}}`),
+		tool("sea", "harbour", "High and low tides", `{"properties":{"tide":{}}}`),
+		tool("sea", "pier", "High and low tides"),
+	})
+	want := []string{"sea::harbour", "sea::pier", "sea::almanac"}
+	if got := ids(x.Search("low tides", SearchOptions{})); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestSearchCoversEveryPartOfAQuestion(t *testing.T) {
 	hits := filled().Search("Get the current weather in Oslo and the forecast, then send an email about it", SearchOptions{Limit: 3})
 	got := ids(hits)

@@ -183,6 +183,7 @@ func (h *hops) call(ctx context.Context, m *member, from uint64, uri string) (ui
 // Peer is another replica, in one incarnation. Requests to it are cancelled when that has ended.
 type Peer struct {
 	id       uint64
+	to       *url.URL
 	hops     *hops
 	proxy    *httputil.ReverseProxy
 	forwards atomic.Int64
@@ -197,6 +198,7 @@ func newPeer(r *Replica, id uint64, address string) *Peer {
 	if err != nil {
 		to = &url.URL{} // requests fail
 	}
+	p.to = to
 	p.proxy = &httputil.ReverseProxy{
 		Rewrite:        func(pr *httputil.ProxyRequest) { p.rewrite(pr, to) },
 		ModifyResponse: p.check,
@@ -317,9 +319,7 @@ func (p *Peer) outcome(r *http.Request, h *hop) error {
 	case errors.Is(h.err, ErrMoved):
 		return ErrMoved
 	case isRefused(h.err), errors.Is(h.err, errReplaced):
-		if m := p.hops.replica.members.introduce(p.id, "", ""); m != nil {
-			p.hops.replica.members.update(m, func(s *sight) { s.refuses = true })
-		}
+		p.gone()
 		return ErrRefused
 	case h.sent():
 		return fmt.Errorf("%w: %w", ErrLost, h.err)
@@ -329,7 +329,59 @@ func (p *Peer) outcome(r *http.Request, h *hop) error {
 	return unavailable(h.err)
 }
 
+// gone notes that the incarnation is not at its address.
+func (p *Peer) gone() {
+	if m := p.hops.replica.members.introduce(p.id, "", ""); m != nil {
+		p.hops.replica.members.update(m, func(s *sight) { s.refuses = true })
+	}
+}
+
+// RoundTrip implements http.RoundTripper for requests of this replica itself, see FromReplica. They end with the peer's
+// incarnation. If another incarnation answers, the response is 404, as that of a server that does not know the session.
+func (p *Peer) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	unlink := context.AfterFunc(p.ctx, cancel)
+	end := func() { unlink(); cancel() }
+	own := r.Clone(ctx)
+	own.URL.Scheme, own.URL.Host, own.Host = p.to.Scheme, p.to.Host, p.to.Host
+	nonce := p.hops.sign(own, p.hops.replica.self(), p.id, "")
+	response, err := p.hops.transport.RoundTrip(own)
+	if err != nil {
+		if end(); isRefused(err) {
+			p.gone()
+		}
+		return nil, err
+	}
+	id, err := p.hops.answerer(response.Header, nonce)
+	response.Header.Del(answerHeader)
+	response.Body = &ending{response.Body, end}
+	switch {
+	case err != nil:
+		response.Body.Close()
+		return nil, err
+	case id != p.id:
+		p.gone()
+		response.StatusCode, response.Status = http.StatusNotFound, "404 Not Found"
+	}
+	return response, nil
+}
+
+// ending is a body whose request ends with Close.
+type ending struct {
+	io.ReadCloser
+	end func()
+}
+
+// Close implements io.Closer.
+func (e *ending) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close()
+}
+
 type forwardedKey struct{}
+
+// FromReplica reports whether a request is one of another replica itself, not one of a client that it has passed on.
+func FromReplica(ctx context.Context) bool { return ctx.Value(forwardedKey{}) == "" }
 
 // Forwarded reports whether a request came from another replica. It must not be forwarded again: if its session is not
 // here, the response is 421.
@@ -355,6 +407,10 @@ func (r *Replica) Receive(next http.Handler) http.Handler {
 			http.Error(w, "Forbidden: the request is not from a replica of this cluster", http.StatusForbidden)
 			return
 		}
+		if i := r.current.Load(); i != nil && !i.acts() { // what it did has not ended yet: it is neither here nor gone
+			http.Error(w, "Unavailable: the lease of this replica has ended", http.StatusServiceUnavailable)
+			return
+		}
 		self := number(r.self())
 		w.Header().Set(answerHeader, "v1 "+self+" "+mac(key, "answer", self, nonce))
 		switch {
@@ -363,8 +419,10 @@ func (r *Replica) Receive(next http.Handler) http.Handler {
 		case number(to) != self:
 			http.Error(w, "Misdirected: another incarnation of the replica is here", http.StatusMisdirectedRequest)
 		default:
-			req = req.WithContext(context.WithValue(req.Context(), forwardedKey{}, true))
-			req.RemoteAddr = client
+			req = req.WithContext(context.WithValue(req.Context(), forwardedKey{}, client))
+			if client != "" {
+				req.RemoteAddr = client
+			}
 			next.ServeHTTP(w, req)
 		}
 	})

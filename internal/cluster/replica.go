@@ -134,15 +134,18 @@ func (r *Replica) Stop() {
 
 // run runs f in a goroutine that Stop waits for. After a panic it runs f again.
 func (r *Replica) run(ctx context.Context, doing string, f func(context.Context)) {
-	r.running.Go(func() {
-		for ctx.Err() == nil {
-			func() {
-				defer safe.Recover(r.config.Log, doing, nil)
-				f(ctx)
-			}()
-			pause(ctx, nil, time.Second)
-		}
-	})
+	r.running.Go(func() { r.keep(ctx, doing, f) })
+}
+
+// keep runs f until ctx ends.
+func (r *Replica) keep(ctx context.Context, doing string, f func(context.Context)) {
+	for ctx.Err() == nil {
+		func() {
+			defer safe.Recover(r.config.Log, doing, nil)
+			f(ctx)
+		}()
+		pause(ctx, nil, time.Second)
+	}
 }
 
 // pause waits for a time, until wake, or until ctx ends.

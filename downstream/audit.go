@@ -27,7 +27,8 @@ func audited(opts *Options, next callFunc) callFunc {
 		return next
 	}
 	return func(ctx context.Context, r *Request) (reply link.Reply, err error) {
-		if r.Method == "tools/list" { // of the router itself; lists of clients are answered elsewhere
+		// Lists are of the router itself; those of clients are answered elsewhere.
+		if r.Method == "tools/list" || r.Decided {
 			return next(ctx, r)
 		}
 		if err := opts.Audit.Begin(); err != nil {
@@ -62,7 +63,7 @@ var ErrRateLimited error = &link.Failure{Reason: reason.Overloaded, Message: "Ra
 // Call. The error is one of Call, ErrRateLimited, a *jsonrpc.Error or a *plan.Error. The Consent of the request is
 // "none" if the call needs consent for a reason that is no decision, such as an equal call before.
 func (m *Manager) Refused(ctx context.Context, r *Request, err error) {
-	if m.opts.Audit == nil || m.opts.Audit.Begin() != nil { // the log has warned
+	if m.opts.Audit == nil || r.Decided || m.opts.Audit.Begin() != nil { // the log has warned
 		return
 	}
 	d, _ := m.Decide(r) // of what is unknown, the zero value

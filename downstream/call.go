@@ -61,6 +61,7 @@ type Provenance struct {
 	Reads        bool     // the tool of a step only reads
 	Destructive  bool     // the tool of a step is marked destructive
 	Consent      string   // who approved the call before: "user" or "plan"; empty = nobody; see Refused
+	Decided      bool     // another replica has made the decision, and has recorded it
 }
 
 // Hooks connect a request to its client. Each may be nil. They must not block, except Ask.
@@ -110,7 +111,7 @@ type callChain struct {
 
 func newCallChain(opts *Options, servers *servers, clients *server.Clients) *callChain {
 	c := &callChain{opts: opts, servers: servers, clients: clients}
-	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.retry(c.trace(c.send))))))))
+	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.elsewhere(c.retry(c.trace(c.send)))))))))
 	return c
 }
 

@@ -44,6 +44,9 @@ func (c *callChain) decide(r *Request) (trust.Decision, error) {
 		return trust.Decision{}, &UnknownError{"server", r.Server}
 	}
 	r.server = s
+	if r.Decided {
+		return trust.Decision{Action: trust.Allow}, nil
+	}
 	policy := c.policy.Load()
 	if !judged(r.Method) {
 		policy = nil

@@ -98,6 +98,10 @@ func (m *Manager) Sessions() *Sessions { return m.sessions }
 // Apply does nothing.
 func (m *Manager) Apply(configs []ServerConfig) Changes { return m.servers.apply(configs) }
 
+// CloseReplaced waits until the servers of a name that Apply has replaced are closed. When ctx ends, it closes them at
+// once, and their calls in flight are cut off.
+func CloseReplaced(ctx context.Context, m *Manager, name string) { m.servers.close(ctx, name) }
+
 // Stop calls StopWithin with server.StopTime for every server.
 func (m *Manager) Stop() { m.StopWithin(time.Duration(len(m.servers.every())) * server.StopTime) }
 

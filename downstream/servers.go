@@ -166,6 +166,20 @@ func (ss *servers) retire(s *server.Server) {
 	})
 }
 
+// close closes the replaced servers of a name, see Manager.Close.
+func (ss *servers) close(ctx context.Context, name string) {
+	for _, s := range ss.every() {
+		if s.Config.Name == name && s != ss.named(name) {
+			s.Queue.Drain(ctx.Done())
+			limit := server.StopTime
+			if ctx.Err() != nil {
+				limit = 0
+			}
+			s.Stop(limit)
+		}
+	}
+}
+
 // every returns all servers in configuration order, after those being replaced.
 func (ss *servers) every() []*server.Server {
 	ss.mu.Lock()

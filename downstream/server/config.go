@@ -52,6 +52,9 @@ type Config struct {
 	Auth             *oauth.Config            `yaml:"auth"`              // nil = no OAuth tokens
 	Data             string                   `yaml:"data"`              // "", private or public
 	Placement        string                   `yaml:"placement"`         // "", each or one
+
+	Replica string            `yaml:"-" json:"-"` // of a cluster that alone runs the server; empty = each does, or none
+	Via     http.RoundTripper `yaml:"-" json:"-"` // for requests to that replica; comparable; nil = the server is reached from here
 }
 
 // Values of placement: which replicas of a cluster run the server.

@@ -261,7 +261,10 @@ func (c *Connection) dial(ctx context.Context, number int64) (*link.Session, err
 		target.Command = append([]string{cfg.Command}, cfg.Args...)
 	}
 	var transport http.RoundTripper = s.opts.Transport
-	if s.tokens != nil {
+	switch {
+	case cfg.Via != nil:
+		transport = cfg.Via
+	case s.tokens != nil:
 		transport = s.tokens.Transport(transport)
 	}
 	params, initialized := s.opts.Clients.Initialize(c.client)

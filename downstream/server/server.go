@@ -201,7 +201,6 @@ func (s *Server) Stop(limit time.Duration) {
 	s.mu.Lock()
 	s.cancel() // prevents new connections
 	all := append(slices.Collect(maps.Values(s.clients)), s.Own)
-	clear(s.clients)
 	s.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, c := range all {
@@ -212,6 +211,9 @@ func (s *Server) Stop(limit time.Duration) {
 	}
 	wg.Wait()
 	s.wg.Wait()
+	s.mu.Lock()
+	clear(s.clients) // not before: another Stop may have less time
+	s.mu.Unlock()
 	if s.tokens != nil {
 		s.tokens.Close()
 	}
@@ -254,8 +256,8 @@ func sleep(ctx context.Context, d time.Duration, stop <-chan struct{}) bool {
 
 // Status describes the health of a server. Durations are in milliseconds.
 type Status struct {
-	Status          string      `json:"status"`
-	Transport       string      `json:"transport"`
+	Status string `json:"status"`
+	Reached
 	ProtocolVersion string      `json:"protocol_version"` // empty = not connected
 	Tools           int         `json:"tools"`            // number in the last list of any session; 0 before the first
 	Latency         Percentiles `json:"latency_ms"`
@@ -270,6 +272,12 @@ type Status struct {
 
 	Quarantined []Quarantined `json:"quarantined_tools,omitempty"` // at most 100
 	Review
+}
+
+// Reached tells how the router reaches a server.
+type Reached struct {
+	Transport string `json:"transport"`
+	Replica   string `json:"replica,omitempty"` // that runs the server, with placement: one
 }
 
 // Review is what people should look at in the definitions of a server's tools. Each list has at most 1000 entries.
@@ -299,7 +307,7 @@ func (st *Status) Quarantine(tool, why string) {
 
 // Status returns the status that a caller may see.
 func (s *Server) Status(see catalog.Visible) Status {
-	st := Status{Transport: s.Config.Type, Breaker: s.health.breaker.State()}
+	st := Status{Reached: Reached{s.Config.Type, s.Config.Replica}, Breaker: s.health.breaker.State()}
 	st.InFlight, st.Queued = s.Queue.Load()
 	session := s.Own.Session()
 	if session != nil {

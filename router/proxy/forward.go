@@ -168,7 +168,7 @@ func (s *Surface) callTool(ctx context.Context, x *edge.Exchange) {
 	case server == "":
 		unknown(ctx, s, x, "tool", name)
 	case s.mismatched(ctx, x, server, tool):
-	case s.p.parts.limited(x, catalog.FullName(server, tool)):
+	case !s.peer && s.p.parts.limited(x, catalog.FullName(server, tool)):
 		record(ctx, s, x, server, tool, downstream.ErrRateLimited)
 	case tool == name:
 		s.forward(ctx, x, server, tool, params)

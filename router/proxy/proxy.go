@@ -90,6 +90,7 @@ func (p *Proxy) Attach(parts Parts) {
 type Surface struct {
 	p    *Proxy
 	only string // the one server; empty for all
+	peer bool   // the clients are other replicas, which have decided on what they forward
 }
 
 // All returns the surface of all servers as one.
@@ -97,6 +98,9 @@ func (p *Proxy) All() *Surface { return &Surface{p: p} }
 
 // Single returns the surface of one server, which uses the server's own names.
 func (p *Proxy) Single(server string) *Surface { return &Surface{p: p, only: server} }
+
+// Peer returns the surface of one server for other replicas. They have applied access, limits and policy.
+func (p *Proxy) Peer(server string) *Surface { return &Surface{p: p, only: server, peer: true} }
 
 // names returns the naming of the surface.
 func (s *Surface) names() *naming {
@@ -180,6 +184,7 @@ func provenance(s *Surface, x *edge.Exchange) downstream.Provenance {
 	}
 	return downstream.Provenance{
 		Rights: &x.Caller, Profile: cmp.Or(x.Caller.ScopeName(), profile), Surface: x.Surface,
+		Decided: s.peer,
 	}
 }
 

@@ -34,13 +34,22 @@ type replicated struct {
 // cluster starts n replicas, with more lines in their configuration. The end of the test ends them; those that still run are to end well.
 func cluster(t *testing.T, n int, more ...string) *replicated {
 	t.Helper()
+	return clusterOf(t, n, "", more...)
+}
+
+// clusterOf is like cluster, with a configuration of the server.
+func clusterOf(t *testing.T, n int, server string, more ...string) *replicated {
+	t.Helper()
 	dir := t.TempDir()
 	c := &replicated{t: t, dir: dir, config: filepath.Join(dir, "nexus.yaml"), ledger: mcptest.Ledger{Path: filepath.Join(dir, "ledger")},
 		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	work := httptest.NewServer(&mcptest.Server{Ledger: c.ledger})
 	t.Cleanup(work.Close)
 	c.nats = c.startNATS()
-	c.configure(c.nats.URL(), work.URL, more...)
+	if server == "" {
+		server = fmt.Sprintf("{url: %q}", work.URL+"/mcp")
+	}
+	c.configure(c.nats.URL(), server, more...)
 	var addresses []string
 	for i := range n {
 		r := c.replica(fmt.Sprintf("r%d", i+1))
@@ -71,7 +80,7 @@ func (c *replicated) startNATS() *clustertest.NATS {
 // configure writes the configuration of the replicas that start from now on.
 func (c *replicated) configure(nats, server string, more ...string) {
 	c.t.Helper()
-	text := fmt.Sprintf("log: {level: debug}\ncluster: {nats: {url: %q}}\nmcpServers: {work: {url: %q}}\n", nats, server+"/mcp") +
+	text := fmt.Sprintf("log: {level: debug}\ncluster: {nats: {url: %q}}\nmcpServers: {work: %s}\n", nats, server) +
 		strings.Join(more, "\n")
 	if err := os.WriteFile(c.config, []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
@@ -429,7 +438,7 @@ func TestCluster_RefusesToStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			one := *c
 			one.t, one.dir, one.config = t, t.TempDir(), filepath.Join(t.TempDir(), "nexus.yaml")
-			one.configure(test.nats, "http://127.0.0.1:1")
+			one.configure(test.nats, "{url: http://127.0.0.1:1/mcp}")
 			r := one.replica(test.name)
 			r.Env = test.env
 			if err := r.Start(); err != nil {
@@ -458,7 +467,7 @@ func TestCluster_WrongCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nats.Stop)
-	c.configure(strings.Replace(nats.URL(), "//", "//nexus:hunter2@", 1), "http://127.0.0.1:1")
+	c.configure(strings.Replace(nats.URL(), "//", "//nexus:hunter2@", 1), "{url: http://127.0.0.1:1/mcp}")
 	r := c.replica("r1")
 	if err := r.Start(); err != nil {
 		t.Fatal(err)

@@ -14,5 +14,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(driverProgram) != "" {
 		os.Exit(drive(os.Args[1]))
 	}
+	if dir := os.Getenv(soleServer); dir != "" {
+		os.Exit(serveAlone(dir))
+	}
 	os.Exit(nexustest.Run(m, func(built string) { program = built }))
 }

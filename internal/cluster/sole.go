@@ -72,7 +72,7 @@ func (s *Sole) Start() {
 	s.stop = stop
 	s.mu.Unlock()
 	s.run(ctx, "watching who runs the servers", func(ctx context.Context) {
-		_ = s.replica.config.Leases.Watch(ctx, soleServers, s.note) // until ctx ends, or again
+		_ = s.replica.config.Sessions.Watch(ctx, soleServers, s.note) // until ctx ends, or again
 	})
 	s.run(ctx, "deciding who runs the servers", func(ctx context.Context) {
 		for ctx.Err() == nil {
@@ -248,7 +248,7 @@ func (s *Sole) claim(ctx context.Context, i *incarnation, name string, revision 
 	defer cancel()
 	value, err := json.Marshal(holding{Home: i.id})
 	if err == nil {
-		revision, err = s.replica.config.Leases.Put(ctx, soleServers+name, value, revision, 0)
+		revision, err = s.replica.config.Sessions.Put(ctx, soleServers+name, value, revision, 0)
 	}
 	if err != nil {
 		return false // another has, or the watch will tell
@@ -268,7 +268,7 @@ func (s *Sole) release(ctx context.Context, name string, own holding) {
 	s.Close(ctx, name)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	_, err := s.replica.config.Leases.Put(ctx, soleServers+name, []byte(`{"home":0}`), own.revision, 0)
+	_, err := s.replica.config.Sessions.Put(ctx, soleServers+name, []byte(`{"home":0}`), own.revision, 0)
 	if err != nil && !errors.Is(err, shared.ErrConflict) {
 		s.replica.config.Log.Warn("cannot release a server", "server", name, "error", err)
 	}

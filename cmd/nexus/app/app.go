@@ -123,6 +123,9 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
+	if opts.Cluster != nil {
+		a.serverSet.placed = newPlacement(cfg.Servers)
+	}
 	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version,
 		Fail: router.ReplyRPCError, Confirm: router.Confirm, Logger: a.log})
 	a.pins = pins.Open(pins.Options{Folder: folder, Mode: cfg.Tools.Pin, Logger: a.log,
@@ -172,7 +175,12 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		serving.Directory, serving.IDKeys = c.replica.Directory(), c.ring
 	}
 	a.edge = edge.New(serving)
-	a.proxy.Attach(proxy.Parts{Servers: a.servers, Clients: a.edge, Search: a.frontend, Limited: a.frontend.Limited})
+	parts := proxy.Parts{Servers: a.servers, Clients: a.edge, Search: a.frontend, Limited: a.frontend.Limited}
+	if c := opts.Cluster; c != nil {
+		a.serverSet.placed.attach(a, c.replica)
+		parts.Clients = clients{a.edge, a.serverSet.placed.peers}
+	}
+	a.proxy.Attach(parts)
 	if r := a.telemetry.Registry(); r != nil {
 		return a, r.Register(state{a})
 	}
@@ -332,6 +340,7 @@ func (a *App) Listen(ctx context.Context) error {
 		if err := c.start(ctx, func() { a.web.ready.Store(false) }); err != nil {
 			return err
 		}
+		a.serverSet.placed.sole.Start()
 	}
 	if a.web.ready.Store(true); c != nil && c.replica.Draining() {
 		a.web.ready.Store(false)
@@ -369,7 +378,10 @@ func (a *App) handler() http.Handler {
 		mux.Handle(base+"/messages/", messages)
 		mux.Handle(base+"/messages", messages)
 	}
-	mux.Handle("/servers/{name}/mcp", &singles{app: a, surfaces: map[string]http.Handler{}})
+	mux.Handle("/servers/{name}/mcp", newSingles(a, a.edge, a.proxy.Single))
+	if a.serverSet.placed != nil {
+		mux.Handle("/cluster/servers/{name}/mcp", a.serverSet.placed.handler(a))
+	}
 	mountProfiles(mux, a)
 	metadata := a.edge.Guard(http.HandlerFunc(a.edge.ServeMetadata))
 	mux.Handle(edge.MetadataPath, metadata)
@@ -451,6 +463,7 @@ func (a *App) stop(ctx context.Context) error {
 	}
 	flush := flushTime
 	if c != nil {
+		a.serverSet.placed.stop(ctx)
 		c.leave(ctx)
 		flush = remaining(ctx) // for what was passed on
 		if a.web.server != nil {

@@ -100,8 +100,11 @@ func (c *Cluster) prepare(a *App) error {
 			return [][]byte{key}
 		},
 		Count: func() int { return a.edge.Sessions() },
-		Ended: func(uint64) { edge.Fenced(a.edge) },
-		Log:   a.log,
+		Ended: func(uint64) {
+			a.serverSet.placed.lapsed()
+			edge.Fenced(a.edge)
+		},
+		Log: a.log,
 	})
 	return nil
 }

@@ -47,6 +47,7 @@ func (a *App) Reload(cfg config.Config) error {
 	a.proxy.RightsChanged(access.Rights)
 	a.servers.SetPolicy(policy)
 	a.serverSet.configured = cfg.Servers
+	a.serverSet.placed.configure(cfg.Servers)
 	changes := a.servers.Apply(a.serverSet.servers())
 	if !changes.None() {
 		a.proxy.ServersChanged(changes)

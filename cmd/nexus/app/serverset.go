@@ -24,6 +24,7 @@ type serverSet struct {
 	embedded   *embedded
 	configured []downstream.ServerConfig // in the files
 	switches   switches
+	placed     *placement // nil = the App runs alone
 }
 
 // switches are the servers that operators enabled or disabled. They override the configuration and are kept in a file.
@@ -70,6 +71,7 @@ func (f *serverSet) servers() []downstream.ServerConfig {
 		if enabled, switched := f.switches.enabled[all[i].Name]; switched {
 			all[i].Disabled = !enabled
 		}
+		all[i] = f.placed.of(all[i])
 	}
 	return all
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
+	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
 
 // web is the HTTP server of an App. The zero value listens nowhere.
@@ -69,28 +70,34 @@ func (w *web) close(flush time.Duration) (err error) {
 
 // singles serves each server alone, at /servers/{name}/mcp. The set of servers may change.
 type singles struct {
-	app *App
+	app     *App
+	edge    *edge.Edge
+	surface func(server string) *proxy.Surface
 
 	mu       sync.Mutex
 	surfaces map[string]http.Handler // made at the first request
+}
+
+func newSingles(a *App, e *edge.Edge, surface func(server string) *proxy.Surface) *singles {
+	return &singles{app: a, edge: e, surface: surface, surfaces: map[string]http.Handler{}}
 }
 
 // ServeHTTP implements http.Handler. Unknown servers and servers that the caller may not see get the same answer.
 func (s *singles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if !s.app.servers.Configured(name) {
-		s.app.edge.Streamable(s.app.proxy.Single(name), nil).ServeHTTP(w, r)
+		s.edge.Streamable(s.surface(name), nil).ServeHTTP(w, r)
 		return
 	}
-	s.surface(name).ServeHTTP(w, r)
+	s.handler(name).ServeHTTP(w, r)
 }
 
-func (s *singles) surface(name string) http.Handler {
+func (s *singles) handler(name string) http.Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.surfaces[name]
 	if h == nil {
-		h = s.app.edge.Streamable(s.app.proxy.Single(name), nil)
+		h = s.edge.Streamable(s.surface(name), nil)
 		s.surfaces[name] = h
 	}
 	return h

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
@@ -23,10 +24,11 @@ type toolsApproveCmd struct {
 const writeWait = time.Second
 
 func (c *toolsApproveCmd) Run(w *world) error {
-	store, err := c.open(w)
+	store, leave, err := c.open(w)
 	if err != nil {
 		return err
 	}
+	defer leave()
 	defer store.Close()
 	by := "command line"
 	if u, err := user.Current(); err == nil {
@@ -55,27 +57,36 @@ func (c *toolsApproveCmd) Run(w *world) error {
 	return err
 }
 
-// open opens the pins of the configuration.
-func (c *toolsApproveCmd) open(w *world) (*pins.Store, error) {
+// open opens the pins of the configuration. leave ends what they need, after they are closed.
+func (c *toolsApproveCmd) open(w *world) (store *pins.Store, leave func(), err error) {
 	cfg, err := config.Load(c.Config, config.Options{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch {
 	case !slices.ContainsFunc(cfg.Servers, func(s downstream.ServerConfig) bool { return s.Name == c.Server }):
-		return nil, &exitError{exitUsage, "the configuration has no server " + c.Server}
+		return nil, nil, &exitError{exitUsage, "the configuration has no server " + c.Server}
 	case cfg.Tools.Pin == pins.Off:
-		return nil, &exitError{exitUsage, "tools.pin is off: there is nothing to approve"}
+		return nil, nil, &exitError{exitUsage, "tools.pin is off: there is nothing to approve"}
 	}
 	folder, err := cfg.StateFolder()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	store := pins.Open(pins.Options{Folder: folder, Mode: pins.Enforce, Logger: slog.New(slog.DiscardHandler)})
+	o := pins.Options{Folder: folder, Mode: pins.Enforce, Logger: slog.New(slog.DiscardHandler)}
+	leave = func() {}
+	if cfg.Cluster.Enabled() {
+		joined, err := app.Join(w.ctx, cfg.Cluster, o.Logger)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Shared, leave = joined.Pins(), joined.Close
+	}
+	store = pins.Open(o)
 	if damage := store.Damage(); damage != "" {
 		fmt.Fprintln(w.stderr, "nexus: "+damage)
 	}
-	return store, nil
+	return store, leave, nil
 }
 
 // printApproved prints what was approved, word by word.

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/exec"
 	"runtime"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 )
@@ -26,17 +28,18 @@ type tokens struct {
 	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
 }
 
-// open returns the servers with auth, or only the named one, and the token store.
-func (c *tokens) open(only string) ([]oauth.Server, oauth.Store, error) {
+// open returns the servers with auth, or only the named one, and the token store. leave ends what the store needs.
+func (c *tokens) open(ctx context.Context, only string) (
+	servers []oauth.Server, store oauth.Store, leave func(), err error,
+) {
 	cfg, err := config.Load(c.Config, config.Options{})
 	if err != nil {
-		return nil, oauth.Store{}, err
+		return nil, oauth.Store{}, nil, err
 	}
 	folder, err := cfg.StateFolder()
 	if err != nil {
-		return nil, oauth.Store{}, err
+		return nil, oauth.Store{}, nil, err
 	}
-	var servers []oauth.Server
 	known := false
 	for _, s := range cfg.Servers {
 		known = known || s.Name == only
@@ -46,11 +49,18 @@ func (c *tokens) open(only string) ([]oauth.Server, oauth.Store, error) {
 	}
 	switch {
 	case only == "" || len(servers) > 0:
-		return servers, oauth.NewStore(folder), nil
+		if !cfg.Cluster.Enabled() {
+			return servers, oauth.NewStore(folder), func() {}, nil
+		}
+		joined, err := app.Join(ctx, cfg.Cluster, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, oauth.Store{}, nil, err
+		}
+		return servers, joined.Tokens(), joined.Close, nil
 	case known:
-		return nil, oauth.Store{}, &exitError{exitUsage, fmt.Sprintf("server %s has no auth in its configuration; write auth: {} if it wants OAuth tokens", only)}
+		return nil, oauth.Store{}, nil, &exitError{exitUsage, fmt.Sprintf("server %s has no auth in its configuration; write auth: {} if it wants OAuth tokens", only)}
 	}
-	return nil, oauth.Store{}, &exitError{exitUsage, fmt.Sprintf("the configuration has no server %s", only)}
+	return nil, oauth.Store{}, nil, &exitError{exitUsage, fmt.Sprintf("the configuration has no server %s", only)}
 }
 
 type authLoginCmd struct {
@@ -62,10 +72,11 @@ type authLoginCmd struct {
 const loginTime = 5 * time.Minute
 
 func (c *authLoginCmd) Run(w *world) error {
-	servers, store, err := c.open(c.Server)
+	servers, store, leave, err := c.open(w.ctx, c.Server)
 	if err != nil {
 		return err
 	}
+	defer leave()
 	late := errors.New("no login within " + loginTime.String())
 	ctx, cancel := context.WithTimeoutCause(w.ctx, loginTime, late)
 	defer cancel()
@@ -120,10 +131,11 @@ type authLogoutCmd struct {
 }
 
 func (c *authLogoutCmd) Run(w *world) error {
-	servers, store, err := c.open(c.Server)
+	servers, store, leave, err := c.open(w.ctx, c.Server)
 	if err != nil {
 		return err
 	}
+	defer leave()
 	known, err := oauth.Logout(w.ctx, servers[0], store)
 	switch {
 	case !known && err == nil:
@@ -160,10 +172,11 @@ type login struct {
 }
 
 func (c *authStatusCmd) Run(w *world) error {
-	servers, store, err := c.open(c.Server)
+	servers, store, leave, err := c.open(w.ctx, c.Server)
 	if err != nil {
 		return err
 	}
+	defer leave()
 	logins := []login{}
 	missing := false
 	for _, s := range servers {

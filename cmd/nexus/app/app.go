@@ -35,6 +35,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/planner"
@@ -120,15 +121,14 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	a.audit = audit.New(cfg.Audit, a.opts.Mask.Text, a.log)
 	a.meter = newMeter(a.telemetry.Registry(), cfg.Prices)
 	folder, _ := cfg.StateFolder() // keepState logs what is lost without one
-	if a.serverSet, err = newServerSet(cfg.Servers, opts.Demo, folder); err != nil {
-		a.log.Warn("servers are as configured", "error", err)
-	}
+	kept := openKept(a, folder)
+	a.serverSet = newServerSet(cfg.Servers, opts.Demo, kept.switches)
 	if opts.Cluster != nil {
 		a.serverSet.placed = newPlacement(cfg.Servers)
 	}
 	a.proxy = proxy.New(proxy.Options{Config: cfg.Proxy, Name: router.Name, Version: opts.Version,
 		Fail: router.ReplyRPCError, Confirm: router.Confirm, Logger: a.log})
-	a.pins = pins.Open(pins.Options{Folder: folder, Mode: cfg.Tools.Pin, Logger: a.log,
+	a.pins = pins.Open(pins.Options{Folder: folder, Shared: kept.pins, Mode: cfg.Tools.Pin, Logger: a.log,
 		Approved: func(server string) {
 			a.servers.Relist(server)
 			toolsChanged(a, server)
@@ -144,7 +144,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		NameConflicts: cfg.NameConflicts, NameLimit: cfg.Proxy.NameLimit,
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
-		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: oauth.NewStore(folder),
+		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: kept.tokens,
 			Pins: a.pins, Mask: a.opts.Mask, Audit: a.audit},
 		Events: downstream.Events{
 			OnNotification: a.proxy.Deliver, OnRequest: a.proxy.Ask,
@@ -185,6 +185,24 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		return a, r.Register(state{a})
 	}
 	return a, nil
+}
+
+// kept is what outlives the process, in the state folder or shared by replicas.
+type kept struct {
+	switches switches
+	tokens   oauth.Store
+	pins     *shared.Mirror // nil = in the state folder
+}
+
+func openKept(a *App, folder string) kept {
+	if c := a.opts.Cluster; c != nil {
+		return kept{switches: &sharedSwitches{mirror: c.common}, tokens: oauth.SharedStore(c.common), pins: c.common}
+	}
+	switches, err := openSwitches(folder)
+	if err != nil {
+		a.log.Warn("servers are as configured", "error", err)
+	}
+	return kept{switches: switches, tokens: oauth.NewStore(folder)}
 }
 
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
@@ -337,7 +355,8 @@ func (a *App) Listen(ctx context.Context) error {
 	}
 	a.web.serve(limit.NewConnections(listener, limit.OpenFiles(), proxies, a.log), handler, a.log)
 	if c != nil {
-		if err := c.start(ctx, func() { a.web.ready.Store(false) }); err != nil {
+		follow := func(ctx context.Context) { followSwitches(ctx, a, c.common) }
+		if err := c.start(ctx, func() { a.web.ready.Store(false) }, follow); err != nil {
 			return err
 		}
 		a.serverSet.placed.sole.Start()
@@ -471,12 +490,12 @@ func (a *App) stop(ctx context.Context) error {
 		}
 	}
 	err = errors.Join(err, a.web.close(flush))
-	if c != nil {
-		c.close()
-	}
 	a.servers.StopWithin(remaining(ctx))
 	a.serverSet.embedded.stop()
 	a.pins.Close()
+	if c != nil {
+		c.close() // after those that share what they keep
+	}
 	a.models.close()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()

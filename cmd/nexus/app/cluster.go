@@ -24,8 +24,10 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/internal/shared/jetstream"
@@ -49,7 +51,8 @@ type Cluster struct {
 	log     *slog.Logger
 	store   *jetstream.Store
 	ring    *shared.Ring
-	state   shared.State // sealed
+	state   shared.State   // sealed
+	common  *shared.Mirror // of what is kept beside sessions
 	replica *cluster.Replica
 	begun   chan struct{}      // closed when the replica takes part, or cannot
 	leaving atomic.Bool        // the edge serves no new requests
@@ -76,12 +79,27 @@ func Join(ctx context.Context, cfg config.Cluster, log *slog.Logger) (*Cluster, 
 		store.Close()
 		return nil, err
 	}
-	return &Cluster{cfg: cfg, log: log, store: store, ring: ring, state: shared.Sealed(store, ring),
+	state := shared.Sealed(store, ring)
+	common, err := shared.OpenMirror(ctx, state, append(oauth.SharedPrefixes(), pins.SharedPrefix, switchKey)...)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return &Cluster{cfg: cfg, log: log, store: store, ring: ring, state: state, common: common,
 		begun: make(chan struct{})}, nil
 }
 
 // Close leaves the cluster without an App.
-func (c *Cluster) Close() { c.store.Close() }
+func (c *Cluster) Close() {
+	c.common.Close()
+	c.store.Close()
+}
+
+// Pins returns the pins that the replicas share, for pins.Options.
+func (c *Cluster) Pins() *shared.Mirror { return c.common }
+
+// Tokens returns the OAuth tokens that the replicas share.
+func (c *Cluster) Tokens() oauth.Store { return oauth.SharedStore(c.common) }
 
 // prepare makes the replica of an App.
 func (c *Cluster) prepare(a *App) error {
@@ -173,8 +191,8 @@ func (c *Cluster) pass(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // start takes part in the cluster. Requests of other replicas can be answered already. drained is called when the
-// replica hands its sessions over because an operator wants it.
-func (c *Cluster) start(ctx context.Context, drained func()) error {
+// replica hands its sessions over because an operator wants it; follow is called until the replica leaves.
+func (c *Cluster) start(ctx context.Context, drained func(), follow func(context.Context)) error {
 	defer close(c.begun)
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
@@ -200,6 +218,10 @@ func (c *Cluster) start(ctx context.Context, drained func()) error {
 				drained()
 			}
 		})
+	})
+	c.running.Go(func() {
+		defer safe.Recover(c.log, "following the switches of servers", nil)
+		follow(background)
 	})
 	c.log.Info("joined the cluster", "cluster", c.cfg.Name, "replica", c.cfg.Replica)
 	return nil
@@ -264,7 +286,7 @@ func (c *Cluster) close() {
 		c.stop()
 	}
 	c.running.Wait()
-	c.store.Close()
+	c.Close()
 }
 
 // status describes the cluster.

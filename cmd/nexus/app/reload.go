@@ -48,10 +48,7 @@ func (a *App) Reload(cfg config.Config) error {
 	a.servers.SetPolicy(policy)
 	a.serverSet.configured = cfg.Servers
 	a.serverSet.placed.configure(cfg.Servers)
-	changes := a.servers.Apply(a.serverSet.servers())
-	if !changes.None() {
-		a.proxy.ServersChanged(changes)
-	}
+	changes := applyServers(a)
 	a.log.Info("configuration reloaded", "servers", len(a.servers.Servers()),
 		"added", changes.Added, "removed", changes.Removed, "changed", changes.Changed)
 	for _, warning := range cfg.Warnings {

@@ -2,19 +2,14 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 	"github.com/agenticnexus/agenticnexus/internal/demo"
 )
 
@@ -27,38 +22,12 @@ type serverSet struct {
 	placed     *placement // nil = the App runs alone
 }
 
-// switches are the servers that operators enabled or disabled. They override the configuration and are kept in a file.
-type switches struct {
-	file    string // empty = not kept
-	enabled map[string]bool
-}
-
-const switchFile = "servers.json"
-
-// newServerSet makes a serverSet with the switches in the state folder. The error means that they cannot be read.
-func newServerSet(servers []downstream.ServerConfig, withDemo bool, folder string) (*serverSet, error) {
-	f := &serverSet{configured: servers, switches: switches{enabled: map[string]bool{}}}
+func newServerSet(servers []downstream.ServerConfig, withDemo bool, s switches) *serverSet {
+	f := &serverSet{configured: servers, switches: s}
 	if withDemo {
 		f.embedded = newEmbedded(demo.Servers())
 	}
-	if folder == "" {
-		return f, nil
-	}
-	f.switches.file = filepath.Join(folder, switchFile)
-	text, err := os.ReadFile(f.switches.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &f.switches.enabled)
-	}
-	if err != nil || f.switches.enabled == nil { // "null"
-		f.switches.enabled = map[string]bool{}
-	}
-	if err != nil {
-		return f, fmt.Errorf("reading which servers are disabled: %w", err)
-	}
-	return f, nil
+	return f
 }
 
 // servers returns the effective configuration.
@@ -67,8 +36,9 @@ func (f *serverSet) servers() []downstream.ServerConfig {
 	if f.embedded != nil {
 		all = append(all, f.embedded.configs()...)
 	}
+	switched := f.switches.enabled()
 	for i := range all {
-		if enabled, switched := f.switches.enabled[all[i].Name]; switched {
+		if enabled, ok := switched[all[i].Name]; ok {
 			all[i].Disabled = !enabled
 		}
 		all[i] = f.placed.of(all[i])
@@ -76,37 +46,13 @@ func (f *serverSet) servers() []downstream.ServerConfig {
 	return all
 }
 
-// set switches a server. The error means that the switch will not survive a restart.
-func (s *switches) set(server string, enabled bool) error {
-	s.enabled[server] = enabled
-	if s.file == "" {
-		return errors.New("there is no state folder")
-	}
-	text, err := json.MarshalIndent(s.enabled, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
-		return err
-	}
-	return atomicfile.Write(s.file, append(text, '\n'))
-}
-
-// switchServer enables or disables a server on behalf of an operator. The error means that the switch will not survive
-// a restart.
-func (a *App) switchServer(server string, enabled bool, by string) error {
-	a.lifecycle.reloading.Lock()
-	defer a.lifecycle.reloading.Unlock()
-	err := a.serverSet.switches.set(server, enabled)
-	if changes := a.servers.Apply(a.serverSet.servers()); !changes.None() {
+// applyServers applies the effective configuration. The caller holds lifecycle.reloading.
+func applyServers(a *App) downstream.Changes {
+	changes := a.servers.Apply(a.serverSet.servers())
+	if !changes.None() {
 		a.proxy.ServersChanged(changes)
 	}
-	a.log.Warn("server switched", "server", server, "enabled", enabled, "by", by)
-	if err != nil {
-		err = fmt.Errorf("this lasts only until the process ends: %w", err)
-		a.log.Warn("server switched: "+err.Error(), "server", server)
-	}
-	return err
+	return changes
 }
 
 // embedded runs servers in this process. The router talks to them over pipes, as to a child process. nil runs none.

@@ -56,7 +56,8 @@ type Options struct {
 	Viewer  func(r *http.Request) Viewer
 	MCP     http.Handler // /ui/mcp
 
-	// Switch enables or disables a server on behalf of by. The error means that the switch will not survive a restart.
+	// Switch enables or disables a server on behalf of by. The error means that the switch will not survive a restart, or
+	// is an ErrNotSwitched.
 	Switch func(server string, enabled bool, by string) error
 
 	// Drain lets a replica hand its sessions over on behalf of by. nil = the router runs alone.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -68,12 +69,20 @@ func (c *Console) switchServer(w http.ResponseWriter, r *http.Request, v Viewer)
 		fail(w, http.StatusForbidden, "only a key that may use all servers and tools can switch servers")
 	default:
 		done := map[string]any{"enabled": *order.Enabled}
-		if err := c.opts.Switch(name, *order.Enabled, v.Caller.Name); err != nil {
+		err := c.opts.Switch(name, *order.Enabled, v.Caller.Name)
+		if errors.Is(err, ErrNotSwitched) {
+			fail(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		if err != nil {
 			done["warning"] = err.Error()
 		}
 		reply(w, done)
 	}
 }
+
+// ErrNotSwitched is the error of Options.Switch if nothing has changed.
+var ErrNotSwitched = errors.New("the server is not switched")
 
 // toolID names a tool in the history.
 type toolID struct{ server, tool string }

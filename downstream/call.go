@@ -111,7 +111,8 @@ type callChain struct {
 
 func newCallChain(opts *Options, servers *servers, clients *server.Clients) *callChain {
 	c := &callChain{opts: opts, servers: servers, clients: clients}
-	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(c.elsewhere(c.retry(c.trace(c.send)))))))))
+	attempts := c.elsewhere(c.retry(c.trace(c.send)))
+	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(attempts))))))
 	return c
 }
 

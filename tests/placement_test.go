@@ -114,7 +114,7 @@ func (c *soleCluster) load(replicas ...*clustertest.Replica) (stop func() []stri
 			for n := 0; ctx.Err() == nil; n++ {
 				got := client.Call(context.WithoutCancel(ctx), "work__write", fmt.Sprintf(`{"key":"%d-%d"}`, i, n))
 				if got.Outcome() != "result" {
-					failures = append(failures, got.Outcome()+" "+string(got.Raw))
+					failures = append(failures, got.Outcome()+" "+got.Raw)
 				}
 			}
 			failed <- failures

@@ -20,20 +20,20 @@ const (
 
 // Weights of ranking, tuned with the questions of docs/evaluation.md.
 const (
-	saturation     = 3.0 // k1 of BM25
-	synonymWeight  = 0.5 // weight of a synonym; words of the question have 1
-	topicWeight    = 0.5 // weight of a word of tools for the question's words
-	verbWeight     = 0.5 // weight of verbs such as "find" and "create"
-	hanWeight      = 0.3 // weight of a single character of a pair of Chinese characters
-	compoundWeight = 0.5 // weight of two words in one piece
-	nameWeight     = 4.0 // weight of the whole name of a tool
-	pathWeight     = 1.0 // weight of the words for a path
-	nameShare      = 0.7 // factor of the squared fraction of a tool's name found in the question
-	textShare      = 2.0 // factor of the fraction of all words of a tool found in the question
-	clauseWeight   = 0.2 // weight of the best clause, relative to the whole question
-	answeredCost   = 0.2 // discount of a word covered by an earlier hit
-	serverShare    = 0.4 // weight of the other tools of a server
-	serverShrink   = 0.3 // exponent of the number of tools that divides serverShare
+	saturation     = 3.0  // k1 of BM25
+	synonymWeight  = 0.5  // weight of a synonym; words of the question have 1
+	topicWeight    = 0.5  // weight of a word of tools for the question's words
+	verbWeight     = 0.5  // weight of verbs such as "find" and "create"
+	hanWeight      = 0.3  // weight of a single character of a pair of Chinese characters
+	compoundWeight = 0.5  // weight of two words in one piece
+	nameWeight     = 4.0  // weight of the whole name of a tool
+	pathWeight     = 1.0  // weight of the words for a path
+	nameShare      = 0.7  // factor of the squared fraction of a tool's name found in the question
+	textShare      = 3.0  // factor of the fraction of all words of a tool found in the question
+	clauseWeight   = 0.15 // weight of the best clause, relative to the whole question
+	answeredCost   = 0.2  // discount of a word covered by an earlier hit
+	serverShare    = 0.4  // weight of the other tools of a server
+	serverShrink   = 0.3  // exponent of the number of tools that divides serverShare
 
 	feedbackTools  = 5   // best tools of the first pass, whose
 	feedbackWords  = 20  // best words are added to the question

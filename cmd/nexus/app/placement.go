@@ -63,9 +63,7 @@ func (p *placement) attach(a *App, r *cluster.Replica) {
 		a.lifecycle.reloading.Lock()
 		defer a.lifecycle.reloading.Unlock()
 		p.holders = holders
-		if changes := a.servers.Apply(a.serverSet.servers()); !changes.None() {
-			a.proxy.ServersChanged(changes)
-		}
+		applyServers(a)
 	}
 	p.sole.Close = func(ctx context.Context, server string) { downstream.CloseReplaced(ctx, a.servers, server) }
 }

@@ -93,7 +93,7 @@ type lifecycle struct {
 	begun     atomic.Bool
 	end       sync.Once  // of everything
 	stopped   error      // the result of Stop
-	reloading sync.Mutex // one reload at a time
+	reloading sync.Mutex // held while configurations are applied, never while a disk or a network is waited for
 }
 
 // New makes an App. The error is about the configuration.

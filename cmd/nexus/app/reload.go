@@ -18,8 +18,6 @@ var live = []string{"auth.", "rate_limit.", "log.level", "policy"}
 // policy and log level. Calls in flight continue, except those whose key or token is no longer valid. A warning names
 // the changed settings that need a restart. After an error nothing has changed. Reload is safe for concurrent use.
 func (a *App) Reload(cfg config.Config) error {
-	a.lifecycle.reloading.Lock()
-	defer a.lifecycle.reloading.Unlock()
 	keys, err := auth.New(cfg.Auth, auth.Options{Logger: a.log})
 	if err != nil {
 		return err
@@ -37,6 +35,8 @@ func (a *App) Reload(cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	a.lifecycle.reloading.Lock() // not before: nothing that waits for a disk may delay the end of servers
+	defer a.lifecycle.reloading.Unlock()
 	if a.opts.Level != nil {
 		a.opts.Level.Set(level)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // serverSet is the configuration of the servers: the files, the demo servers, and the switches of operators.
-// App.lifecycle.reloading guards it after New.
+// App.lifecycle.reloading guards it after New, except for switches.
 type serverSet struct {
 	embedded   *embedded
 	configured []downstream.ServerConfig // in the files

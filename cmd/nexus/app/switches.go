@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app/console"
@@ -16,8 +17,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
 
-// switches are the servers that operators enabled or disabled. They override the configuration.
-// App.lifecycle.reloading guards them.
+// switches are the servers that operators enabled or disabled. They override the configuration, and are safe for
+// concurrent use.
 type switches interface {
 	// enabled returns whether each switched server is enabled. The result must not be changed.
 	enabled() map[string]bool
@@ -35,7 +36,9 @@ const (
 // fileSwitches are kept in a file.
 type fileSwitches struct {
 	file string // empty = not kept
-	all  map[string]bool
+
+	mu  sync.Mutex
+	all map[string]bool // is replaced, never changed
 }
 
 // openSwitches returns the switches in the state folder, if there is one. The error means that they cannot be read.
@@ -61,10 +64,16 @@ func openSwitches(folder string) (*fileSwitches, error) {
 	return s, nil
 }
 
-func (s *fileSwitches) enabled() map[string]bool { return s.all }
+func (s *fileSwitches) enabled() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
+}
 
 func (s *fileSwitches) set(server string, enabled bool) error {
-	s.all[server] = enabled
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = with(s.all, server, enabled)
 	if err := s.write(); err != nil {
 		return fmt.Errorf("this lasts only until the process ends: %w", err)
 	}
@@ -88,10 +97,14 @@ func (s *fileSwitches) write() error {
 // sharedSwitches are in an entry that replicas share. If that is lost, the last ones go on.
 type sharedSwitches struct {
 	mirror *shared.Mirror // of switchKey
-	last   map[string]bool
+
+	mu   sync.Mutex
+	last map[string]bool
 }
 
 func (s *sharedSwitches) enabled() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var all map[string]bool
 	if json.Unmarshal(s.mirror.Entry(switchKey).Value, &all) == nil && all != nil {
 		s.last = all
@@ -103,10 +116,7 @@ func (s *sharedSwitches) set(server string, enabled bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), switchTime)
 	defer cancel()
 	err := s.mirror.Update(ctx, switchKey, func([]byte) ([]byte, error) {
-		all := map[string]bool{}
-		maps.Copy(all, s.enabled())
-		all[server] = enabled
-		return json.Marshal(all)
+		return json.Marshal(with(s.enabled(), server, enabled))
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", console.ErrNotSwitched, err)
@@ -114,13 +124,21 @@ func (s *sharedSwitches) set(server string, enabled bool) error {
 	return nil
 }
 
+// with returns a copy of all in which a server is switched.
+func with(all map[string]bool, server string, enabled bool) map[string]bool {
+	next := map[string]bool{}
+	maps.Copy(next, all)
+	next[server] = enabled
+	return next
+}
+
 // switchServer enables or disables a server on behalf of an operator. The errors are those of switches.set.
 func (a *App) switchServer(server string, enabled bool, by string) error {
-	a.lifecycle.reloading.Lock()
-	defer a.lifecycle.reloading.Unlock()
 	err := a.serverSet.switches.set(server, enabled)
 	if !errors.Is(err, console.ErrNotSwitched) {
+		a.lifecycle.reloading.Lock()
 		applyServers(a)
+		a.lifecycle.reloading.Unlock()
 		a.log.Warn("server switched", "server", server, "enabled", enabled, "by", by)
 	}
 	if err != nil {

@@ -212,15 +212,18 @@ func TestPlacement_Leave(t *testing.T) {
 	c.ran(3)
 }
 
-// Without NATS the server stays where it is.
+// Without NATS the server stays where it is, also after the lease from before has run out.
 func TestPlacement_WithoutNATS(t *testing.T) {
 	t.Parallel()
 	c := placedOnce(t, "shared")
 	holder := c.holder(c.replicas[0])
 	session := c.dial(holder)
 	c.nats.Stop()
-	time.Sleep(8 * time.Second)
-	c.want(session, "result")
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); <-tick.C {
+		c.want(session, "result")
+	}
 	if err := c.nats.Start(); err != nil {
 		t.Fatal(err)
 	}

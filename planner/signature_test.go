@@ -62,8 +62,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestSignature_Learned: what was learned is shown where the tool does not say it, and changes with it.
-// A tool cannot hide its marks, nor the names of its required arguments, behind a large schema.
+// TestSignature_Large: a tool cannot hide its marks, nor the names of its required arguments, behind a large schema.
 func TestSignature_Large(t *testing.T) {
 	destroys, wide := true, `{"type":"string","enum":["`+strings.Repeat("x", 150)+`","y"]}`
 	tool := plan.Tool{Name: "t", Title: "About.", Annotations: plan.Annotations{DestructiveHint: &destroys},
@@ -79,6 +78,7 @@ func TestSignature_Large(t *testing.T) {
 	}
 }
 
+// TestSignature_Learned: what was learned is shown where the tool does not say it, and changes with it.
 func TestSignature_Learned(t *testing.T) {
 	result, names := "{n: integer}", []string{"q", "limit"}
 	p := New(Options{Learned: func(*plan.Tool) (string, []string) { return result, names }})

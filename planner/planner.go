@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -207,6 +206,7 @@ func (p *Planner) Plan(ctx context.Context, req Request) (result Result, err err
 }
 
 // blame says in a fallback's plan that the model made none, if the fallback did not understand a part of the question.
+// This replaces the fallback's note, which would say that no tool fits; the unmet parts name the nearest tools.
 func blame(unplanned error, made *plan.Plan) {
 	blamed := false
 	for i := range made.Unmet {
@@ -220,11 +220,10 @@ func blame(unplanned error, made *plan.Plan) {
 	if !blamed {
 		return
 	}
-	note := "The planning model did not answer."
+	made.Note = "The planning model did not answer."
 	if errors.Is(unplanned, errUnreadable) {
-		note = "The planning model wrote no plan that can be read."
+		made.Note = "The planning model wrote no plan that can be read."
 	}
-	made.Note = strings.TrimSpace(note + " " + made.Note)
 }
 
 // askInMode asks the model for a plan. In ModeAuto, a model that wrote none may call tools instead, within the same

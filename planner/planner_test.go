@@ -316,23 +316,23 @@ func (u unsure) Plan(context.Context, planner.Request) (plan.Plan, error) {
 
 // TestModelIsTheCause: what the fallback does not understand because the model made no plan says so.
 func TestModelIsTheCause(t *testing.T) {
-	const unanswered = "The planning model did not answer. "
+	const unanswered, own = "The planning model did not answer.", "No tool matches."
 	for name, row := range map[string]struct {
 		part         plan.Unmet
 		reply        llmtest.Reply
 		reason, note string
 	}{
 		"no answer":         {plan.Unmet{Reason: plan.UnmetUnclear}, llmtest.Reply{Status: 401}, plan.UnmetFailed, unanswered},
-		"unreadable":        {plan.Unmet{Reason: plan.UnmetUnclear}, llmtest.Reply{Text: "no"}, plan.UnmetFailed, "The planning model wrote no plan that can be read. "},
+		"unreadable":        {plan.Unmet{Reason: plan.UnmetUnclear}, llmtest.Reply{Text: "no"}, plan.UnmetFailed, "The planning model wrote no plan that can be read."},
 		"no tool":           {plan.Unmet{Reason: plan.UnmetNoTool}, llmtest.Reply{Status: 401}, plan.UnmetNoTool, unanswered},
-		"no plain command":  {plan.Unmet{Reason: plan.UnmetUnclear, Tool: "send"}, llmtest.Reply{Status: 401}, plan.UnmetUnclear, ""},
-		"an argument lacks": {plan.Unmet{Reason: plan.UnmetMissingArgument, Tool: "send"}, llmtest.Reply{Status: 401}, plan.UnmetMissingArgument, ""},
+		"no plain command":  {plan.Unmet{Reason: plan.UnmetUnclear, Tool: "send"}, llmtest.Reply{Status: 401}, plan.UnmetUnclear, own},
+		"an argument lacks": {plan.Unmet{Reason: plan.UnmetMissingArgument, Tool: "send"}, llmtest.Reply{Status: 401}, plan.UnmetMissingArgument, own},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := connect(t, func(o *planner.Options, _ *llm.Config) { o.Fallback = unsure{row.part} })
 			f.Answer(row.reply, row.reply)
 			got, err := f.planner.Plan(t.Context(), planner.Request{Query: "q", Tools: tools()})
-			if err != nil || got.Plan.Unmet[0].Reason != row.reason || got.Plan.Note != row.note+"No tool matches." {
+			if err != nil || got.Plan.Unmet[0].Reason != row.reason || got.Plan.Note != row.note {
 				t.Errorf("got %+v, note %q, %v, want reason %s, note %q", got.Plan.Unmet, got.Plan.Note, err, row.reason, row.note)
 			}
 		})

@@ -360,7 +360,7 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 	ranked := make([][]plan.Tool, len(wanted))
 	var merged []plan.Tool
 	for i, q := range wanted {
-		ranked[i] = c.planner.rank(ctx, c.req, q, maxFound)
+		ranked[i] = c.planner.ranker.Rank(ctx, q, c.req.Tools, maxFound)
 	}
 	before := map[string]detail{}
 	for i := range maxFound { // the best tools of each search first
@@ -504,7 +504,7 @@ func (c *conversation) similar(ctx context.Context, name string) (tools []plan.T
 		}
 	}
 	if len(tools) == 0 {
-		tools = c.planner.rank(ctx, c.req, texts.Line(name, maxName), maxSimilar)
+		tools = c.planner.ranker.Rank(ctx, texts.Line(name, maxName), c.req.Tools, maxSimilar)
 	}
 	return tools
 }

@@ -40,11 +40,11 @@ type Fallback interface {
 	Plan(ctx context.Context, req Request) (plan.Plan, error)
 }
 
-// Options configure a Planner. Fallback is required.
+// Options configure a Planner. Ranker and Fallback are required.
 type Options struct {
 	Config    Config          // zero fields become the documented defaults
 	Model     llm.Model       // nil for none
-	Ranker    Ranker          // nil keeps the order of tools
+	Ranker    Ranker          // chooses the tools to show
 	Fallback  Fallback        // plans without a model and when the model fails
 	Validator *plan.Validator // nil makes one; sharing it shares compiled schemas
 	Logger    *slog.Logger    // nil discards

@@ -10,26 +10,10 @@ import (
 	"github.com/agenticnexus/agenticnexus/planner/rules"
 )
 
-// rank returns the tools that fit a question, best first.
-func (p *Planner) rank(ctx context.Context, req Request, query string, limit int) []plan.Tool {
-	if p.ranker != nil {
-		ranked := p.ranker.Rank(ctx, query, req.Tools, limit)
-		return ranked[:min(len(ranked), limit)]
-	}
-	var first []plan.Tool
-	for t := range req.Tools.All() {
-		if len(first) == limit {
-			break
-		}
-		first = append(first, *t)
-	}
-	return first
-}
-
-// rankOfAll returns the tools that fit a question, best first. If one server has most of them, only half are its tools,
+// rank returns the tools that fit a question, best first. If one server has most of them, only half are its tools,
 // followed by those of the others: it may have thousands that repeat the question.
-func (p *Planner) rankOfAll(ctx context.Context, req Request, limit int) []plan.Tool {
-	ranked := p.rank(ctx, req, req.Query, limit)
+func (p *Planner) rank(ctx context.Context, req Request, limit int) []plan.Tool {
+	ranked := p.ranker.Rank(ctx, req.Query, req.Tools, limit)
 	if len(ranked) < limit || len(req.Tools.Servers()) == 1 {
 		return ranked
 	}
@@ -37,8 +21,7 @@ func (p *Planner) rankOfAll(ctx context.Context, req Request, limit int) []plan.
 	for _, t := range ranked {
 		if of[t.Server] = append(of[t.Server], t); len(of[t.Server]) > limit/2 {
 			own := of[t.Server][:limit/2]
-			req.Tools = without{req.Tools, t.Server}
-			return append(own, p.rank(ctx, req, req.Query, limit/2)...)
+			return append(own, p.ranker.Rank(ctx, req.Query, without{req.Tools, t.Server}, limit/2)...)
 		}
 	}
 	return ranked

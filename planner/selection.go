@@ -118,7 +118,7 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	if !s.listed {
 		inFull, most = rest/2, maxRanked
 	}
-	ranked := p.rankOfAll(ctx, req, most)
+	ranked := p.rank(ctx, req, most)
 	if req.Round <= 1 {
 		p.arrange(&l, fitting(words, ranked, len(servers) > 1), inFull, nil)
 	} else {

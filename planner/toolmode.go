@@ -58,7 +58,7 @@ func (p *Planner) showTools(ctx context.Context, req Request) *Shown {
 	}
 	s := p.showNative(req, all)
 	if len(s.offered) < len(all) {
-		s = p.showNative(req, p.rank(ctx, req, req.Query, maxNative))
+		s = p.showNative(req, p.ranker.Rank(ctx, req.Query, req.Tools, maxNative))
 		s.others = true
 	}
 	return s

@@ -20,7 +20,7 @@ import (
 )
 
 func withMode(mode string) func(*planner.Options, *llm.Config) {
-	return func(o *planner.Options, _ *llm.Config) { o.Config.Mode, o.Ranker = mode, nil }
+	return func(o *planner.Options, _ *llm.Config) { o.Config.Mode = mode }
 }
 
 func calls(calls ...string) llmtest.Reply {

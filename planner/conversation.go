@@ -377,7 +377,8 @@ func (c *conversation) find(ctx context.Context, wanted []string) (report, tools
 		tools, taken = c.planner.offer(c.req.Tools, merged, room, c.shown)
 	} else {
 		l := layout{room: room - frame, servers: c.req.Tools.Servers(), shown: c.shown}
-		c.planner.arrange(&l, merged, room*2/3, merged)
+		c.planner.addFull(&l, merged, room*2/3)
+		c.planner.addShort(&l, merged)
 		tools = l.String()
 		taken = len(tools)
 	}

@@ -35,7 +35,7 @@ const (
 // Shown has the tools that a model sees in a query. [Planner.Plan] fills it. The zero value is for the first round.
 type Shown struct {
 	catalog string            // data block of all tools or servers, the same for each question
-	best    string            // data block of the tools that fit the question, later of used and found ones
+	best    string            // data block of the tools that fit the question; later also of used and found ones
 	kept    []string          // tools found by searches, by plan name
 	details map[string]detail // by plan name; nil until the tools for the first prompt are chosen
 	typed   map[string]bool   // tools that earlier rounds have shown in full, with their result types
@@ -64,7 +64,7 @@ func (s *Shown) Size() int { return len(s.catalog) + len(s.best) }
 // note records the level of detail at which a tool is shown.
 func (s *Shown) note(t *plan.Tool, d detail) { s.details[t.Name] = max(s.details[t.Name], d) }
 
-// Show chooses the tools for the first prompt of a query, within the budget. Plan calls it. If all tools fit, they are
+// Show chooses the tools for the first prompt of a query as Plan does, within the budget. If all tools fit, they are
 // shown in full, in the order of the catalog. Otherwise the first part has all tools shortened or, if there are too
 // many, the servers; it is the same for each question. The second part has the tools that fit the question, the best
 // in full.
@@ -120,13 +120,13 @@ func (p *Planner) show(ctx context.Context, req Request, s *Shown) {
 	}
 	ranked := p.rank(ctx, req, most)
 	if req.Round <= 1 {
-		p.arrange(&l, fitting(words, ranked, len(servers) > 1), inFull, nil)
+		p.addFull(&l, fitting(words, ranked, len(servers) > 1), inFull)
 	} else {
-		p.arrange(&l, s.used(req), inFull, nil)
-		p.arrange(&l, s.again(ranked), l.room-found-sizeOf(req.Outcomes), nil)
+		p.addFull(&l, s.used(req), inFull)
+		p.addFull(&l, s.again(ranked), l.room-found-sizeOf(req.Outcomes))
 	}
 	p.addResults(&l, req.Tools)
-	p.arrange(&l, nil, inFull, ranked)
+	p.addShort(&l, ranked)
 	if !s.listed {
 		for _, server := range meantServers(words, ranked) {
 			for t := range req.Tools.Of(server) {
@@ -219,17 +219,20 @@ func fitting(question []string, ranked []plan.Tool, several bool) (best []plan.T
 	return best
 }
 
-// arrange adds tools in full that the model has not seen in full, within inFull bytes, and then ranked tools that it
-// has not seen at all.
-func (p *Planner) arrange(l *layout, full []plan.Tool, inFull int, ranked []plan.Tool) {
-	end, limit := l.room-min(l.room, inFull), max(minTool, min(maxTool, inFull/minInFull))
-	for i := range full {
-		if t := &full[i]; l.room > end && l.shown.details[t.Name] < whole {
+// addFull adds tools in full that the model has not seen in full, within room bytes.
+func (p *Planner) addFull(l *layout, tools []plan.Tool, room int) {
+	end, limit := l.room-min(l.room, room), max(minTool, min(maxTool, room/minInFull))
+	for i := range tools {
+		if t := &tools[i]; l.room > end && l.shown.details[t.Name] < whole {
 			l.full(t, p.signatureOf(t), limit)
 		}
 	}
-	for i := range ranked {
-		l.short(&ranked[i], p.signatureOf(&ranked[i]))
+}
+
+// addShort adds shortened tools that the model has not seen.
+func (p *Planner) addShort(l *layout, tools []plan.Tool) {
+	for i := range tools {
+		l.short(&tools[i], p.signatureOf(&tools[i]))
 	}
 }
 

@@ -2,7 +2,6 @@ package synth
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/bits"
@@ -18,7 +17,6 @@ import (
 const (
 	maxResults = 32 << 10 // of all together, and so of a single one
 	maxHead    = 1 << 10  // of the beginning of one that is cut; less if there are many
-	maxWhole   = 64 << 10 // of a value that is reformatted before it is measured
 	maxLooked  = 1 << 20  // of all together that are searched for passages
 )
 
@@ -134,15 +132,6 @@ func share(sizes []int, room int) int {
 		left -= size
 	}
 	return room
-}
-
-// readable returns a value for a model: a string as its text, anything else as compact JSON. A long value is cut to
-// limit bytes.
-func readable(value json.RawMessage, limit int) string {
-	if len(value) <= min(limit, maxWhole) {
-		return llm.Excerpt(value, maxWhole, nil)
-	}
-	return llm.Beginning(value, limit)
 }
 
 // passage is a piece of a result: a few lines, list elements or sentences.

@@ -26,6 +26,7 @@ const (
 	maxKey     = 80
 	maxNodes   = 4000
 	maxDepth   = 12
+	maxWhole   = 64 << 10 // of a value that is reformatted before it is measured
 )
 
 // markdown writes a JSON value for people, in at most about limit bytes: text as it is, lists as bullets, objects as
@@ -34,7 +35,11 @@ func markdown(value json.RawMessage, limit int) string {
 	if len(value) == 0 {
 		return ""
 	}
-	text := readable(value, min(16*limit, maxWhole)) // the output is rarely shorter than a sixteenth
+	look := min(16*limit, maxWhole) // the output is rarely shorter than a sixteenth
+	text := llm.Beginning(value, look)
+	if len(value) <= look {
+		text = llm.Excerpt(value, maxWhole, nil)
+	}
 	n := node{kind: '"', text: text}
 	if value[0] != '"' {
 		n = parse(text).unwrapped()

@@ -91,7 +91,8 @@ func TestToolMode(t *testing.T) {
 				t.Errorf("got problems %q and unmet %q, want %q and %q", reasons, unmet, row.reasons, row.unmet)
 			}
 			r := f.Requests()[0]
-			if fmt.Sprint(r.Tools) != "[calculate chat_send mail_send web_search]" || r.Form != "" || !strings.Contains(r.System, "You call the tools") {
+			if fmt.Sprint(r.Tools) != "[calculate chat_send mail_send web_search]" || r.Form != "" || !strings.Contains(r.System, "You call the tools") ||
+				!strings.Contains(r.System, "\n- In types, ? marks what is optional, … what is not shown. In string like \"x 0\", x is a word, 0 a number.\n") {
 				t.Errorf("got tools %v, form %q: %s", r.Tools, r.Form, r.System)
 			}
 		})

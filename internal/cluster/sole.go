@@ -185,20 +185,25 @@ func (s *Sole) look(ctx context.Context) {
 	s.mu.Unlock()
 	next := map[string]Holder{}
 	var release []string
-	for _, name := range append(names, slices.Collect(maps.Keys(mine))...) {
-		own, held := mine[name]
-		switch wanted := slices.Contains(names, name); {
-		case held && own.leaving:
-		case held && (leave || !wanted):
+	for name, own := range mine {
+		switch {
+		case own.leaving:
+		case leave || !slices.Contains(names, name):
 			release = append(release, name)
-		case held:
-			next[name] = s.here()
 		default:
-			if at, free := s.at(ctx, i, entries[name]); !free {
-				next[name] = at
-			} else if synced && (!leave || entries[name].Home == i.id) && s.claim(ctx, i, name, entries[name].revision) {
-				next[name] = s.here()
-			}
+			next[name] = s.here()
+		}
+	}
+	for _, name := range names {
+		if _, held := mine[name]; held {
+			continue
+		}
+		at, free := s.at(ctx, i, entries[name])
+		switch {
+		case !free:
+			next[name] = at
+		case synced && (!leave || entries[name].Home == i.id) && s.claim(ctx, i, name, entries[name].revision):
+			next[name] = s.here()
 		}
 	}
 	s.mu.Lock()

@@ -16,6 +16,7 @@ type stage struct {
 	running map[string]bool // by replica
 	most    int
 	moves   int
+	closes  int
 }
 
 func (s *stage) set(name string, runs bool) {
@@ -76,6 +77,9 @@ func (s *stage) actor(w *world, name string) *actor {
 		case <-ctx.Done():
 		}
 		s.set(name, false)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.closes++
 	}
 	if err := a.Start(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -152,8 +156,8 @@ func TestSole(t *testing.T) {
 						t.Errorf("%s has %+v, want it to run it", now, at)
 					}
 				}
-				if s.most != 1 {
-					t.Errorf("%d replicas ran it at a time", s.most)
+				if s.most != 1 || s.closes >= s.moves {
+					t.Errorf("%d replicas ran it at a time, and it was closed %d times, begun %d times", s.most, s.closes, s.moves)
 				}
 			})
 		})

@@ -43,7 +43,7 @@ func arrows() []arrow {
 		{"internal/lru", nil},
 		{"internal/pins", []string{"internal/atomicfile", "internal/jsonrpc", "internal/shared", "internal/texts"}},
 		{"internal/protocol", nil},
-		{"internal/shared", nil},
+		{"internal/shared", []string{"internal/lru"}},
 		{"internal/cluster", []string{"internal/lru", "internal/safe", "internal/shared"}},
 		{"internal/shared/jetstream", []string{"internal/shared", "internal/texts"}},
 		{"internal/reason", nil},

@@ -16,6 +16,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/lru"
 )
 
 const (
@@ -27,14 +29,16 @@ const (
 	rereading  = 20 * time.Second
 	rereadGap  = time.Second // between readings for unknown ids
 	maxAttempt = 10          // of a compare-and-set
+	maxDerived = 64          // derived keys that are remembered
 )
 
 // Ring is the keys that the replicas of a cluster share, in the entry "keys" of a State. A new key is added each day;
 // old ones stay as long as a session that was sealed with them lives. The first key stays, for what has no end. Create
 // it with OpenRing and run Run. It is safe for concurrent use.
 type Ring struct {
-	state State
-	wrap  cipher.AEAD // seals the entry; nil = it is stored as it is
+	state   State
+	wrap    cipher.AEAD // seals the entry; nil = it is stored as it is
+	derived *lru.Cache[derivation, []byte]
 
 	mu       sync.Mutex
 	keys     []sharedKey // the newest first, never empty
@@ -42,6 +46,12 @@ type Ring struct {
 	now      time.Time // by the store's clock, at read
 	read     time.Time // by this process's clock
 	reread   time.Time // for an unknown id
+}
+
+// derivation is a key and the use for which another is derived from it.
+type derivation struct {
+	key [keyBytes]byte
+	use string
 }
 
 // sharedKey is a key of the ring as it is stored.
@@ -54,7 +64,7 @@ type sharedKey struct {
 // OpenRing reads the ring of a State, or stores a first one. clusterKey is 32 bytes in base64 or hex, usually from
 // NEXUS_CLUSTER_KEY, with which the ring is sealed; "" leaves it as it is.
 func OpenRing(ctx context.Context, state State, clusterKey string) (*Ring, error) {
-	r := &Ring{state: state}
+	r := &Ring{state: state, derived: lru.New[derivation, []byte](maxDerived, maxDerived)}
 	if clusterKey != "" {
 		key, err := decodeKey(clusterKey)
 		if err != nil {
@@ -84,14 +94,15 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Newest returns the key to seal with for a use, and its id. Keys of different uses are unrelated.
+// Newest returns the key to seal with for a use, and its id. Keys of different uses are unrelated. Callers do not
+// change the keys that a Ring returns.
 func (r *Ring) Newest(use string) (uint32, []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now.Add(time.Since(r.read))
 	for _, k := range r.keys {
 		if now.Sub(k.Created) >= settling {
-			return k.ID, derive(k.Key, use)
+			return k.ID, r.derive(k, use)
 		}
 	}
 	return r.first(use)
@@ -106,7 +117,7 @@ func (r *Ring) First(use string) (uint32, []byte) {
 
 func (r *Ring) first(use string) (uint32, []byte) {
 	k := r.keys[len(r.keys)-1]
-	return k.ID, derive(k.Key, use)
+	return k.ID, r.derive(k, use)
 }
 
 // Key returns the key with an id for a use. It reads the ring anew, at most once a second, if the id is unknown.
@@ -125,7 +136,7 @@ func (r *Ring) find(use string, id uint32) (key []byte, known, reread bool) {
 	defer r.mu.Unlock()
 	for _, k := range r.keys {
 		if k.ID == id {
-			return derive(k.Key, use), true, false
+			return r.derive(k, use), true, false
 		}
 	}
 	if reread = time.Since(r.reread) >= rereadGap; reread {
@@ -277,6 +288,17 @@ func decodeKey(text string) ([]byte, error) {
 		return nil, fmt.Errorf("NEXUS_CLUSTER_KEY is not %d bytes in base64 or hex; openssl rand -hex %[1]d makes one", keyBytes)
 	}
 	return key, nil
+}
+
+// derive returns what is derived from a key of the ring for a use.
+func (r *Ring) derive(k sharedKey, use string) []byte {
+	of := derivation{[keyBytes]byte(k.Key), use}
+	derived, known := r.derived.Get(of)
+	if !known {
+		derived = derive(k.Key, use)
+		r.derived.Put(of, derived, 1)
+	}
+	return derived
 }
 
 // derive returns the key for a use.

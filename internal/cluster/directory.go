@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -128,7 +129,7 @@ func (d *Directory) Elsewhere() (_ Place, ok bool) {
 	if len(found) == 0 {
 		return Place{}, false
 	}
-	return Place{peer: found[int(now.UnixNano()/1000)%len(found)].peer}, true
+	return Place{peer: found[rand.IntN(len(found))].peer}, true
 }
 
 // Find returns where a session is served now. If its home is gone, it is adopted: its place is here afterwards, and
@@ -161,7 +162,11 @@ func (d *Directory) Find(ctx context.Context, s Session) (Place, error) {
 
 func (d *Directory) find(ctx context.Context, i *incarnation, s Session) (Place, error) {
 	r := d.replica
-	lives := func(id uint64) bool { return r.members.livePeer(id) != nil }
+	var peer *Peer // of the last incarnation that was found to live
+	lives := func(id uint64) bool {
+		peer = r.members.livePeer(id)
+		return peer != nil
+	}
 	for range 8 {
 		v := view{self: i.id, born: s.Home, draining: r.Draining(), forwarded: Forwarded(ctx)}
 		cached, known := i.known.by.Get(s.Tag)
@@ -188,10 +193,7 @@ func (d *Directory) find(ctx context.Context, i *incarnation, s Session) (Place,
 			if v.read {
 				i.known.put(s.Tag, placed{Home: v.home()})
 			}
-			if peer := r.members.livePeer(v.home()); peer != nil {
-				return Place{peer, i.known, s.Tag}, nil
-			}
-			continue
+			return Place{peer, i.known, s.Tag}, nil
 		case succeed:
 			if peer, err := r.settle(ctx, v.home()); err != nil || peer != nil {
 				return Place{peer, i.known, s.Tag}, err

@@ -392,10 +392,6 @@ func Forwarded(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != n
 func (r *Replica) Receive(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		sent, client := req.Header.Values(hopHeader), req.Header.Get(clientHeader)
-		if len(sent) == 0 && client == "" && req.URL.Path != holdPath {
-			next.ServeHTTP(w, req)
-			return
-		}
 		req.Header.Del(hopHeader)
 		req.Header.Del(clientHeader)
 		if len(sent) == 0 && req.URL.Path != holdPath {

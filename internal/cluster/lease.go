@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -266,12 +267,14 @@ func (r *Replica) clearName(ctx context.Context, before uint64) error {
 			if alive {
 				return fmt.Errorf("another replica of the cluster has the name %q: it runs at %s", r.config.Name, m.address)
 			}
-			if peer, unsure := r.settle(ctx, m.id); unsure == nil && peer == nil {
+			peer, unsure := r.settle(ctx, m.id)
+			if unsure == nil && peer == nil {
 				break
 			}
 			pause(ctx, nil, renewEvery/4)
 			if ctx.Err() != nil {
-				return fmt.Errorf("the replica %q at %s neither answers nor ends: %w", m.name, m.address, err)
+				return fmt.Errorf("the replica %q at %s neither answers nor ends: %w", m.name, m.address,
+					cmp.Or(err, unsure, ctx.Err()))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -97,7 +98,7 @@ func (r *Replica) start(ctx context.Context, synced <-chan struct{}) error {
 	select {
 	case <-synced:
 	case <-ctx.Done():
-		return errors.Join(shared.ErrUnreachable, ctx.Err())
+		return fmt.Errorf("%w: %w", shared.ErrUnreachable, ctx.Err())
 	}
 	if err := r.clearName(ctx, 0); err != nil {
 		return err
@@ -159,13 +160,18 @@ func pause(ctx context.Context, wake <-chan struct{}, d time.Duration) {
 	}
 }
 
+// poke ends a pause, the next one if there is none. wake has room for one.
+func poke(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
 // Drain makes the replica hand its sessions over ([Directory.HandOver]) and tells the others.
 func (r *Replica) Drain() {
 	r.draining.Store(true)
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	poke(r.wake)
 }
 
 // Draining reports whether Drain was called.

@@ -19,8 +19,8 @@ func TestStart_StoreUnreachable(t *testing.T) {
 		n.leases.setCut(true)
 		ctx, cancel := context.WithTimeout(w.t.Context(), 15*time.Second)
 		defer cancel()
-		if err := n.Start(ctx); !errors.Is(err, shared.ErrUnreachable) {
-			w.t.Errorf("got %v, want that the store cannot be reached", err)
+		if err := n.Start(ctx); !errors.Is(err, shared.ErrUnreachable) || strings.Contains(err.Error(), "\n") {
+			w.t.Errorf("got %v, want in one line that the store cannot be reached", err)
 		}
 	})
 }
@@ -171,6 +171,10 @@ func TestSave(t *testing.T) {
 		}
 		if full == nil {
 			w.t.Error("the states that wait have no bound")
+		}
+		synctest.Wait()
+		if log := a.log.String(); strings.Count(log, "cannot save") != 1 {
+			w.t.Errorf("got the log %s, want one line about the states that cannot be saved", log)
 		}
 		a.leases.setCut(false)
 		if err := a.Leave(w.t.Context()); err != nil {

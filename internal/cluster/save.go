@@ -75,10 +75,7 @@ func (d *Directory) Save(s Session, state []byte) error {
 		return fmt.Errorf("the states of %d sessions wait to be saved", maxUnsaved)
 	}
 	d.unsaved[s.Tag] = unsaved{s, state, i}
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
+	poke(d.wake)
 	return nil
 }
 
@@ -89,7 +86,12 @@ func (d *Directory) keepSaving(ctx context.Context) {
 		case <-d.wake:
 		case <-ctx.Done():
 		}
-		for d.flush(ctx) != nil && ctx.Err() == nil {
+		warn := true
+		for err := d.flush(ctx); err != nil && ctx.Err() == nil; err = d.flush(ctx) {
+			if warn {
+				warn = false
+				d.replica.config.Log.Warn("cannot save what sessions take along; it is tried again", "error", err)
+			}
 			pause(ctx, nil, ioTime)
 		}
 	}

@@ -93,7 +93,7 @@ func (s *Sole) Release(ctx context.Context) {
 	s.stopping = true
 	s.mu.Unlock()
 	for s.held() && ctx.Err() == nil {
-		s.poke()
+		poke(s.wake)
 		pause(ctx, nil, 10*time.Millisecond)
 	}
 }
@@ -116,13 +116,6 @@ func (s *Sole) held() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.mine) > 0
-}
-
-func (s *Sole) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Lapsed closes all servers that run here at once, with their calls in flight, because the replica must not act.
@@ -149,7 +142,7 @@ func (s *Sole) Lapsed() {
 
 // note notes the entry of a server.
 func (s *Sole) note(e shared.Entry) {
-	defer s.poke()
+	defer poke(s.wake)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := holding{revision: e.Revision}

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -45,19 +46,19 @@ type lasting struct {
 func note(s *session, m *jsonrpc.Message) {
 	switch m.Method {
 	case "logging/setLevel":
-		s.move(func(to *moving) { to.keep(m.Method, lasting{m.Method, m.Params}) })
+		s.move(func(to *moving) { to.keep(m.Method, m) })
 	case "resources/subscribe":
-		s.move(func(to *moving) { to.keep(jsonrpc.Text(jsonrpc.Get(m.Params, "uri")), lasting{m.Method, m.Params}) })
+		s.move(func(to *moving) { to.keep(jsonrpc.Text(jsonrpc.Get(m.Params, "uri")), m) })
 	case "resources/unsubscribe":
 		s.move(func(to *moving) { delete(to.Requests, jsonrpc.Text(jsonrpc.Get(m.Params, "uri"))) })
 	}
 }
 
-func (m *moving) keep(key string, r lasting) {
+func (m *moving) keep(key string, request *jsonrpc.Message) {
 	if m.Requests == nil {
 		m.Requests = map[string]lasting{}
 	}
-	m.Requests[key] = r
+	m.Requests[key] = lasting{request.Method, bytes.Clone(request.Params)} // not the whole body
 }
 
 // move changes what the session takes along and saves it in the directory.

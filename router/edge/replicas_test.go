@@ -304,6 +304,20 @@ func TestRoundTripsAtAnotherReplica(t *testing.T) {
 	checkError(t, string(last(body)), "2", jsonrpc.CodeInternal)
 }
 
+// What a session takes along does not keep the bodies of its requests in memory.
+func TestAdoption_Memory(t *testing.T) {
+	rs := newReplicas(t, 1, edge.Options{})
+	h := rs.open("2025-11-25")
+	before := heap()
+	for i := range 20 {
+		rs.want("subscribe", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"u%d"},"more":"%s"}`,
+			i, strings.Repeat("x", 1<<20)), h, 200)
+	}
+	if grown := heap() - before; grown > 30<<20 { // the test itself keeps what it sends
+		t.Errorf("20 subscriptions of 1 MiB take %.0f bytes, want less than 30 MiB", grown)
+	}
+}
+
 // The replica that gets a request of a session whose home is gone becomes its home, with the session's state.
 func TestAdoption(t *testing.T) {
 	for _, version := range handshakeEras {

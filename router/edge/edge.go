@@ -230,7 +230,7 @@ func (e *Edge) watch() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-e.life.quit:
+		case <-e.life.quit.Done():
 			return
 		case <-tick.C:
 		}
@@ -268,6 +268,6 @@ func (e *Edge) Stop(ctx context.Context) error {
 	}
 	e.sessions.close()
 	e.sessions.endAll(ErrStopped) // sessions opened in the meantime
-	close(e.life.quit)
+	e.life.exit()
 	return e.life.wait()
 }

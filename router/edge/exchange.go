@@ -307,6 +307,6 @@ func Listen(ctx context.Context, x *Exchange) {
 	select {
 	case <-ctx.Done():
 	case <-closing:
-	case <-x.edge.life.stopped:
+	case <-x.edge.life.stopped.Done():
 	}
 }

@@ -55,13 +55,7 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 	} else {
 		until = e.life.stopped // the client goes on with another stream
 	}
-	e.life.spawn("passing a request on", func() {
-		select {
-		case <-until:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+	defer context.AfterFunc(until, cancel)()
 	requests := requestsIn(body)
 	own := maps.Clone(w.Header())
 	clear(w.Header()) // the other replica sets them, too
@@ -167,7 +161,8 @@ func keepCredentials(r *http.Request) *http.Request {
 
 // original returns the request as it came, within the span of ctx.
 func original(ctx context.Context, r *http.Request, body []byte) *http.Request {
-	r = r.Clone(ctx)
+	r = r.WithContext(ctx)
+	r.Header = maps.Clone(r.Header)
 	if trace.SpanContextFromContext(ctx).IsSampled() {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
 	}

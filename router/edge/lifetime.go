@@ -15,32 +15,34 @@ import (
 const stopGrace = 2 * time.Second
 
 // lifetime counts the work of an Edge, so that Stop can refuse new work and wait for the rest. Stop calls
-// stop, drain and close, closes quit, and calls wait.
+// stop, drain, close, exit and wait.
 type lifetime struct {
 	log *slog.Logger
 
 	mu     sync.RWMutex
 	closed bool // set by close: refuse all new work
 
-	stopping atomic.Bool    // set by stop: refuse new requests
-	stopped  chan struct{}  // closed when stopping becomes true
-	busy     atomic.Int64   // requests and notifications not yet served, and responses not yet written
-	idle     chan struct{}  // receives when busy falls to 0 while stopping
-	quit     chan struct{}  // closed at the end of Stop
+	stopping atomic.Bool     // set by stop: refuse new requests
+	stopped  context.Context // ends when stopping becomes true
+	halt     context.CancelFunc
+	busy     atomic.Int64    // requests and notifications not yet served, and responses not yet written
+	idle     chan struct{}   // receives when busy falls to 0 while stopping
+	quit     context.Context // ends at the end of Stop
+	exit     context.CancelFunc
 	work     sync.WaitGroup // all goroutines, and what beginWork counts
 }
 
 func newLifetime(log *slog.Logger) *lifetime {
-	return &lifetime{
-		log: log, stopped: make(chan struct{}), idle: make(chan struct{}, 1), quit: make(chan struct{}),
-	}
+	l := &lifetime{log: log, idle: make(chan struct{}, 1)}
+	l.stopped, l.halt = context.WithCancel(context.Background())
+	l.quit, l.exit = context.WithCancel(context.Background())
+	return l
 }
 
 // stop refuses new requests.
 func (l *lifetime) stop() {
-	if l.stopping.CompareAndSwap(false, true) {
-		close(l.stopped)
-	}
+	l.stopping.Store(true)
+	l.halt()
 }
 
 // beginWork counts an HTTP handler, or ServeStdio, until endWork. It reports false once the lifetime is closed.

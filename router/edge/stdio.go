@@ -79,7 +79,7 @@ func (t *stdio) wait(ctx context.Context, read <-chan error, written <-chan stru
 		t.s.end(nil) // the writer ends when everything is answered and written
 		select {
 		case <-written:
-		case <-t.edge.life.quit: // Stop no longer finds the session
+		case <-t.edge.life.quit.Done(): // Stop no longer finds the session
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}

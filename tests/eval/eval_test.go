@@ -194,6 +194,23 @@ func TestPlanningWithAModel(t *testing.T) {
 	}
 }
 
+// A server with most of the tools for a question leaves the model those of others.
+func TestPlanningWithAModel_Flood(t *testing.T) {
+	server := llmtest.New(t)
+	server.Answer(llmtest.Reply{Text: `[{"tool":"get_weather","arguments":{"city":"Paris"}}]`})
+	tools := []string{weatherTool}
+	for i := range 60 {
+		tools = append(tools, fmt.Sprintf(`{"id":"m::%[1]d","server":"m","name":"weather_paris_%[1]d","description":"What is the weather in Paris","inputSchema":{}}`, i))
+	}
+	tasks := write(t, "t.jsonl", `{"id":"a","query":"What is the weather in Paris?","tools":[`+strings.Join(tools, ",")+`],"expected":[{"name":"get_weather"}]}`)
+	got, _ := evaluate(t, 0, "planning", "--tasks", tasks, "--model", "--config", write(t, "model.yaml",
+		`{planner: {tool_tokens: 1000}, llm: {planner: {base_url: "`+server.BaseURL+`", model: scripted}}}`))
+	wantFigures(t, got, map[string]float64{"calls": 1, "tool_choice": 1, "visible@first": 1})
+	if user := server.Requests()[0].Users[0]; !strings.Contains(user, "| get_weather(city: string)") {
+		t.Errorf("got\n%s\nwant get_weather in full", user)
+	}
+}
+
 // TestPlanning_Figures plans in virtual time: question n takes n milliseconds.
 func TestPlanning_Figures(t *testing.T) {
 	var tasks strings.Builder

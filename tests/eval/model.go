@@ -38,6 +38,7 @@ func planWith(byModel bool, files []string) (with planFunc, m *model, err error)
 type model struct {
 	planner *planner.Planner
 	rounds  int
+	tools   catalog   // of the last question
 	usage   llm.Usage // of the last question
 	first   *planner.Shown
 	shown   *planner.Shown
@@ -45,13 +46,14 @@ type model struct {
 
 func newModel(m llm.Model, config planner.Config) *model {
 	config.MaxRounds = cmp.Or(max(config.MaxRounds, 0), planner.Default().MaxRounds)
-	p := planner.New(planner.Options{Config: config, Model: m, Ranker: ranking{}, Fallback: noFallback{}})
-	return &model{planner: p, rounds: config.MaxRounds}
+	out := &model{rounds: config.MaxRounds}
+	out.planner = planner.New(planner.Options{Config: config, Model: m, Ranker: out, Fallback: noFallback{}})
+	return out
 }
 
 // plan implements planFunc.
 func (m *model) plan(ctx context.Context, query string, tools catalog) (plan.Plan, error) {
-	m.usage, m.first, m.shown = llm.Usage{}, nil, &planner.Shown{}
+	m.tools, m.usage, m.first, m.shown = tools, llm.Usage{}, nil, &planner.Shown{}
 	if len(tools.List) == 0 {
 		return plan.Plan{}, nil
 	}
@@ -98,12 +100,12 @@ func example(t plan.Tool) json.RawMessage {
 	return raw
 }
 
-// ranking implements planner.Ranker over catalogs.
-type ranking struct{}
-
-// Rank implements planner.Ranker.
-func (ranking) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
-	return tools.(catalog).Ask(ctx, query, limit)
+// Rank implements planner.Ranker. tools may be a part of the catalog.
+func (m *model) Rank(ctx context.Context, query string, tools planner.Tools, limit int) []plan.Tool {
+	ranked := slices.DeleteFunc(m.tools.Ask(ctx, query, len(m.tools.List)), func(t plan.Tool) bool {
+		return !tools.Has(t.Server, t.Tool)
+	})
+	return ranked[:min(len(ranked), limit)]
 }
 
 // effort has means over tasks of planning with a model.

@@ -192,15 +192,14 @@ type Peer struct {
 }
 
 func newPeer(r *Replica, id uint64, address string) *Peer {
-	p := &Peer{id: id, hops: r.hops}
-	p.ctx, p.end = context.WithCancel(context.Background())
 	to, err := url.Parse(address)
 	if err != nil {
 		to = &url.URL{} // requests fail
 	}
-	p.to = to
+	p := &Peer{id: id, to: to, hops: r.hops}
+	p.ctx, p.end = context.WithCancel(context.Background())
 	p.proxy = &httputil.ReverseProxy{
-		Rewrite:        func(pr *httputil.ProxyRequest) { p.rewrite(pr, to) },
+		Rewrite:        p.rewrite,
 		ModifyResponse: p.check,
 		ErrorHandler:   func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
 		Transport:      r.hops.transport,
@@ -237,8 +236,8 @@ func (h *hop) sent() bool { return h.conn != nil && h.conn.writes.Load() > h.bef
 func hopOf(r *http.Request) *hop { return r.Context().Value(hopKey{}).(*hop) }
 
 // rewrite changes the address of a request and nothing else, and signs it.
-func (p *Peer) rewrite(pr *httputil.ProxyRequest, to *url.URL) {
-	pr.Out.URL.Scheme, pr.Out.URL.Host, pr.Out.URL.RawQuery = to.Scheme, to.Host, pr.In.URL.RawQuery
+func (p *Peer) rewrite(pr *httputil.ProxyRequest) {
+	pr.Out.URL.Scheme, pr.Out.URL.Host, pr.Out.URL.RawQuery = p.to.Scheme, p.to.Host, pr.In.URL.RawQuery
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if values := pr.In.Header[name]; values != nil {
 			pr.Out.Header[name] = values
@@ -403,16 +402,19 @@ func (r *Replica) Receive(next http.Handler) http.Handler {
 			http.Error(w, "Forbidden: the request is not from a replica of this cluster", http.StatusForbidden)
 			return
 		}
-		if i := r.current.Load(); i != nil && !i.acts() { // what it did has not ended yet: it is neither here nor gone
-			http.Error(w, "Unavailable: the lease of this replica has ended", http.StatusServiceUnavailable)
-			return
+		var self uint64
+		if i := r.current.Load(); i != nil {
+			if !i.acts() { // what it did has not ended yet: it is neither here nor gone
+				http.Error(w, "Unavailable: the lease of this replica has ended", http.StatusServiceUnavailable)
+				return
+			}
+			self = i.id
 		}
-		self := number(r.self())
-		w.Header().Set(answerHeader, "v1 "+self+" "+mac(key, "answer", self, nonce))
+		w.Header().Set(answerHeader, "v1 "+number(self)+" "+mac(key, "answer", number(self), nonce))
 		switch {
 		case req.URL.Path == holdPath && to == 0:
 			r.promiseTo(w, from, req.URL.Query())
-		case number(to) != self:
+		case to != self:
 			http.Error(w, "Misdirected: another incarnation of the replica is here", http.StatusMisdirectedRequest)
 		default:
 			req = req.WithContext(context.WithValue(req.Context(), forwardedKey{}, client))

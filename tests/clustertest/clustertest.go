@@ -190,12 +190,6 @@ func (r *Replica) Wait() int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// Freeze and Thaw stop the process and let it go on, as if its machine hung.
-func (r *Replica) Freeze() error { return r.cmd.Process.Signal(syscall.SIGSTOP) }
-
-// Thaw ends Freeze.
-func (r *Replica) Thaw() error { return r.cmd.Process.Signal(syscall.SIGCONT) }
-
 // Balancer passes each request to the next address in turn, over a new connection. An address that refuses the
 // connection is passed over. Close it after use.
 type Balancer struct {

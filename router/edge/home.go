@@ -138,7 +138,8 @@ func (h *homes) handOver(ctx context.Context, of cluster.Session, s *session) er
 		if s == nil {
 			return nil, true
 		}
-		return s.moving.encode(), s.endIdle()
+		ended := s.endIdle()
+		return s.moving.encode(), ended // what a request has set before the end, too
 	})
 }
 

@@ -35,6 +35,7 @@ type State interface {
 	// Watch calls f with the entries whose keys begin with prefix, then with the zero Entry, and then with each change,
 	// also expiries, until ctx ends. Changes of one key arrive in order; some may be left out if later ones follow.
 	// After a lost connection it goes on with what has changed, and if the store has lost entries, with their removal.
+	// A store may send the entries of the last folder in prefix, and all entries if there is no "/" in it.
 	Watch(ctx context.Context, prefix string, f func(Entry)) error
 	// Connected reports whether the store can be reached.
 	Connected() bool

@@ -29,7 +29,7 @@ type switches interface {
 
 const (
 	switchFile = "servers.json"
-	switchKey  = "switches"       // of the entry that replicas share
+	switchKey  = "switch/servers" // of the entry that replicas share
 	switchTime = 10 * time.Second // to change that
 )
 

@@ -155,7 +155,7 @@ func (r *Rate) remove(element *list.Element) {
 
 // last returns the time of the last accepted call. A window is never empty outside of Allow.
 func (w *window) last() time.Time {
-	return w.times[(w.next+len(w.times)-1)%len(w.times)]
+	return w.at(len(w.times) - 1)
 }
 
 // Exceeded is the beginning of Message.

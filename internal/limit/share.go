@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,7 +26,7 @@ type share struct {
 
 // reported is what the replicas know of the calls in a window.
 type reported struct {
-	others   []slot        // calls that other replicas accepted, by Rate.now
+	others   []slot        // calls that other replicas accepted, by Rate.now, oldest first
 	accepted int           // number of calls accepted here so far
 	known    int           // how many of them the entry includes
 	done     chan struct{} // closed at the end of the report in progress; nil = none is
@@ -123,7 +124,7 @@ func (r *Rate) exchange(ctx context.Context, id string) (others []slot, n int, e
 	var stored map[string][]slot
 	_ = json.Unmarshal(e.Value, &stored) // a damaged entry is replaced
 	r.mu.Lock()
-	w, per, now := r.window(id), r.config.Per, r.now()
+	w, per, most, now := r.window(id), r.config.Per, r.config.Requests, r.now()
 	var own []slot
 	if w != nil {
 		n, own = w.accepted, w.slots(now.Add(-per), max(per/slots, time.Millisecond), s.offset)
@@ -141,9 +142,10 @@ func (r *Rate) exchange(ctx context.Context, id string) (others []slot, n int, e
 		}
 		all[name] = calls
 		for _, c := range calls {
-			others = append(others, slot{c.Until - s.offset.Milliseconds(), c.Calls})
+			others = append(others, slot{c.Until - s.offset.Milliseconds(), max(0, min(c.Calls, most))})
 		}
 	}
+	slices.SortFunc(others, func(a, b slot) int { return cmp.Compare(a.Until, b.Until) })
 	value, err := json.Marshal(all)
 	if err == nil {
 		_, err = s.state.Put(ctx, key, value, e.Revision, per.Truncate(time.Second)+2*time.Second)
@@ -155,7 +157,7 @@ func (r *Rate) exchange(ctx context.Context, id string) (others []slot, n int, e
 func (w *window) slots(since time.Time, width, offset time.Duration) []slot {
 	var all []slot
 	for i := range w.times {
-		at := w.times[(w.next+i)%len(w.times)]
+		at := w.at(i)
 		if !at.After(since) {
 			continue
 		}
@@ -172,23 +174,30 @@ func (w *window) slots(since time.Time, width, offset time.Duration) []slot {
 // free returns the time at which another call may be accepted: when the replicas together will have accepted fewer
 // calls than the limit in the window before it. It is in the past if they have.
 func (w *window) free(now time.Time, c RateConfig) time.Time {
-	if len(w.others) == 0 {
-		if len(w.times) < c.Requests {
-			return now
-		}
-		return w.times[w.next].Add(c.Per)
-	}
-	var all []time.Time
+	before := len(w.times) - c.Requests // calls before the one after whose window there is room
 	for _, s := range w.others {
-		all = append(all, slices.Repeat([]time.Time{time.UnixMilli(s.Until)}, max(0, min(s.Calls, c.Requests)))...)
+		before += s.Calls
 	}
-	all = append(all, w.times...)
-	if len(all) < c.Requests {
+	if before < 0 {
 		return now
 	}
-	slices.SortFunc(all, time.Time.Compare)
-	return all[len(all)-c.Requests].Add(c.Per)
+	for own, others := 0, w.others; ; {
+		switch {
+		case own < len(w.times) && (len(others) == 0 || !w.at(own).After(time.UnixMilli(others[0].Until))):
+			if before == 0 {
+				return w.at(own).Add(c.Per)
+			}
+			own, before = own+1, before-1
+		case before < others[0].Calls:
+			return time.UnixMilli(others[0].Until).Add(c.Per)
+		default:
+			others, before = others[1:], before-others[0].Calls
+		}
+	}
 }
+
+// at returns the time of the n-th call in times, oldest first.
+func (w *window) at(n int) time.Time { return w.times[(w.next+n)%len(w.times)] }
 
 // start has the calls of a caller reported unless that is in progress. The caller holds Rate.mu.
 func (s *share) start(w *window) {

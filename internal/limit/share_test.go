@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
@@ -147,5 +150,49 @@ func TestReplicasWithoutState(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestFree compares with a sorted list of all calls.
+func TestFree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := RateConfig{Requests: rapid.IntRange(1, 6).Draw(t, "requests"), Per: time.Minute}
+		w, all, at := &window{}, []time.Time{}, time.UnixMilli(0)
+		for range rapid.IntRange(0, 12).Draw(t, "calls") {
+			at = at.Add(time.Duration(rapid.IntRange(0, 9).Draw(t, "seconds")) * time.Second)
+			w.accept(at, c.Requests)
+		}
+		all = append(all, w.times...)
+		until := int64(0)
+		for range rapid.IntRange(0, 5).Draw(t, "slots") {
+			until += int64(rapid.IntRange(0, 20_000).Draw(t, "milliseconds"))
+			s := slot{until, rapid.IntRange(0, 4).Draw(t, "n")}
+			w.others = append(w.others, s)
+			all = append(all, slices.Repeat([]time.Time{time.UnixMilli(s.Until)}, s.Calls)...)
+		}
+		now := at.Add(time.Second)
+		want := now
+		if n := len(all) - c.Requests; n >= 0 {
+			slices.SortFunc(all, time.Time.Compare)
+			want = all[n].Add(c.Per)
+		}
+		if got := w.free(now, c); !got.Equal(want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// BenchmarkFree measures a call under a high limit that another replica's calls count against, too.
+func BenchmarkFree(b *testing.B) {
+	c := RateConfig{Requests: 20_000, Per: time.Minute}
+	w, now := &window{}, time.Now()
+	for range c.Requests / 2 {
+		w.accept(now, c.Requests)
+	}
+	for n := range slots {
+		w.others = append(w.others, slot{now.UnixMilli() + int64(n), c.Requests / slots})
+	}
+	for b.Loop() {
+		w.free(now, c)
 	}
 }

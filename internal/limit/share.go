@@ -18,10 +18,10 @@ import (
 // So each replica exceeds the limit by at most one call, and a call costs no round trip unless it follows another of
 // the same caller within one. While the store cannot be reached, each replica counts alone.
 type share struct {
-	state  shared.State
-	self   string        // name of this replica in entries
-	dirty  chan string   // callers with calls to report
-	offset time.Duration // of the store's clock from Rate.now; only for the goroutine of Run
+	state shared.State
+	self  string           // name of this replica in entries
+	clock func() time.Time // of the store
+	dirty chan string      // callers with calls to report
 }
 
 // reported is what the replicas know of the calls in a window.
@@ -39,52 +39,31 @@ type slot struct {
 }
 
 const (
-	slots         = 32 // of a window, in an entry
-	maxReplicas   = 64 // in an entry
-	attempts      = 10 // at storing a report while other replicas store theirs
-	clockInterval = time.Minute
+	slots         = 32              // of a window, in an entry
+	maxReplicas   = 64              // in an entry
+	attempts      = 10              // at storing a report while other replicas store theirs
 	reportTimeout = 2 * time.Second // after which a call is judged without the report
 )
 
 // Share lets replicas with the same state count calls together, each under its own name of at most 32 letters and
-// digits. It must be called before the first call. Run reports the calls.
-func (r *Rate) Share(state shared.State, self string) {
-	r.share = &share{state: state, self: self, dirty: make(chan string, maxIDs)}
+// digits. clock returns the time by the clock of the store. It must be called before the first call. Run reports the
+// calls.
+func (r *Rate) Share(state shared.State, self string, clock func() time.Time) {
+	r.share = &share{state: state, self: self, clock: clock, dirty: make(chan string, maxIDs)}
 }
 
 // Run reports accepted calls to the other replicas until ctx ends. It returns at once without Share.
 func (r *Rate) Run(ctx context.Context) {
-	s := r.share
-	if s == nil {
+	if r.share == nil {
 		return
 	}
-	tick := time.NewTicker(clockInterval)
-	defer tick.Stop()
-	for s.setClock(ctx, r.now); ; {
+	for {
 		select {
-		case id := <-s.dirty:
+		case id := <-r.share.dirty:
 			r.report(ctx, id)
-		case <-tick.C:
-			s.setClock(ctx, r.now)
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// setClock measures the offset of the store's clock. If it fails, the former one stays.
-func (s *share) setClock(ctx context.Context, now func() time.Time) {
-	key := "clock/" + s.self
-	e, err := s.state.Get(ctx, key)
-	sent := now()
-	if err == nil {
-		_, err = s.state.Put(ctx, key, []byte{'0'}, e.Revision, 2*clockInterval)
-	}
-	if err == nil {
-		e, err = s.state.Get(ctx, key)
-	}
-	if err == nil && e.Revision > 0 {
-		s.offset = e.Created.Sub(sent)
 	}
 }
 
@@ -125,15 +104,16 @@ func (r *Rate) exchange(ctx context.Context, id string) (others []slot, n int, e
 	_ = json.Unmarshal(e.Value, &stored) // a damaged entry is replaced
 	r.mu.Lock()
 	w, per, most, now := r.window(id), r.config.Per, r.config.Requests, r.now()
+	offset := s.clock().Sub(now)
 	var own []slot
 	if w != nil {
-		n, own = w.accepted, w.slots(now.Add(-per), max(per/slots, time.Millisecond), s.offset)
+		n, own = w.accepted, w.slots(now.Add(-per), max(per/slots, time.Millisecond), offset)
 	}
 	r.mu.Unlock()
 	if w == nil {
 		return nil, 0, nil
 	}
-	oldest := now.Add(s.offset - per).UnixMilli()
+	oldest := now.Add(offset - per).UnixMilli()
 	all := map[string][]slot{s.self: own}
 	for name, calls := range stored {
 		calls = slices.DeleteFunc(calls, func(c slot) bool { return c.Until <= oldest })
@@ -142,7 +122,7 @@ func (r *Rate) exchange(ctx context.Context, id string) (others []slot, n int, e
 		}
 		all[name] = calls
 		for _, c := range calls {
-			others = append(others, slot{c.Until - s.offset.Milliseconds(), max(0, min(c.Calls, most))})
+			others = append(others, slot{c.Until - offset.Milliseconds(), max(0, min(c.Calls, most))})
 		}
 	}
 	slices.SortFunc(others, func(a, b slot) int { return cmp.Compare(a.Until, b.Until) })

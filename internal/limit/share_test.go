@@ -26,7 +26,7 @@ func replicas(t *testing.T, state shared.State, n, requests int) []*Rate {
 	for i := range n {
 		skew := time.Duration(i) * 5 * time.Minute
 		r := New(RateConfig{Requests: requests, Per: time.Minute}, func() time.Time { return time.Now().Add(skew) })
-		r.Share(state, fmt.Sprintf("r%d", i))
+		r.Share(state, fmt.Sprintf("r%d", i), time.Now)
 		wg.Go(func() { r.Run(ctx) })
 		all = append(all, r)
 	}

@@ -99,7 +99,7 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 func (r *Ring) Newest(use string) (uint32, []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.now.Add(time.Since(r.read))
+	now := r.time()
 	for _, k := range r.keys {
 		if now.Sub(k.Created) >= settling {
 			return k.ID, r.derive(k, use)
@@ -107,6 +107,19 @@ func (r *Ring) Newest(use string) (uint32, []byte) {
 	}
 	return r.first(use)
 }
+
+// Now returns the time by the store's clock, as it was read last.
+func (r *Ring) Now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.read.IsZero() { // every reading so far was old
+		return time.Now()
+	}
+	return r.time()
+}
+
+// time is Now, or a time long ago if the clock was not read. r.mu is held.
+func (r *Ring) time() time.Time { return r.now.Add(time.Since(r.read)) }
 
 // First returns the key that stays, for a use, and its id.
 func (r *Ring) First(use string) (uint32, []byte) {
@@ -211,7 +224,7 @@ func (r *Ring) load(ctx context.Context) error {
 func (r *Ring) due() ([]sharedKey, uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.now.Add(time.Since(r.read))
+	now := r.time()
 	if len(r.keys) > 0 && now.Sub(r.keys[0].Created) < rotation {
 		if r.revision == 0 { // lost by the store
 			return r.keys, 0

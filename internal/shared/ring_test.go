@@ -185,3 +185,27 @@ func TestOpenRingErrors(t *testing.T) {
 		})
 	}
 }
+
+// ahead is a State whose clock is ahead by an hour.
+type ahead struct{ shared.State }
+
+func (a ahead) Get(ctx context.Context, key string) (shared.Entry, error) {
+	e, err := a.State.Get(ctx, key)
+	e.Created = e.Created.Add(time.Hour)
+	return e, err
+}
+
+// The ring tells the store's time, also between two readings of it.
+func TestRingNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := shared.NewMemory()
+		defer m.Close()
+		r, _ := replica(t, ahead{m})
+		for range 5 {
+			time.Sleep(7 * time.Second)
+			if got := time.Until(r.Now()); got != time.Hour {
+				t.Errorf("got a time ahead by %v, want 1h", got)
+			}
+		}
+	})
+}

@@ -107,7 +107,7 @@ func (c *Cluster) prepare(a *App) error {
 	if err != nil {
 		return err
 	}
-	a.rate.Share(c.state, rand.Text())
+	a.rate.Share(c.state, rand.Text(), c.ring.Now)
 	c.rate = a.rate
 	c.body = int64(a.opts.Config.Limits.BodyBytes)
 	c.replica = cluster.New(cluster.Config{

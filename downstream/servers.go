@@ -166,7 +166,7 @@ func (ss *servers) retire(s *server.Server) {
 	})
 }
 
-// close closes the replaced servers of a name, see Manager.Close.
+// close closes the replaced servers of a name, see CloseReplaced.
 func (ss *servers) close(ctx context.Context, name string) {
 	for _, s := range ss.every() {
 		if s.Config.Name == name && s != ss.named(name) {

@@ -115,8 +115,9 @@ func TestSharedUnreachable(t *testing.T) {
 	waitFor(t, "the server is known", func() bool { return other.Known("hr") })
 	state.lost.Store(true)
 	one.Check("hr", []pins.Tool{tool("x", `"title":"t",`+object), tool("y", object)}, true)
-	if got, err := one.Approve("hr", pins.Selection{}, "ann"); !errors.Is(err, shared.ErrUnreachable) {
-		t.Errorf("got %v, %v, want an error", got, err)
+	got, err := one.Approve("hr", pins.Selection{}, "ann")
+	if !errors.Is(err, shared.ErrUnreachable) || len(got) > 0 || strings.Contains(l.String(), "tool approved") {
+		t.Errorf("got %v, %v, log %s, want an error and no approval", got, err, l)
 	}
 	if one.Refusal("hr", "x", "") == "" || other.Refusal("hr", "x", "") != "" {
 		t.Errorf("got refusals %q and %q", one.Refusal("hr", "x", ""), other.Refusal("hr", "x", ""))

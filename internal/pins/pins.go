@@ -288,6 +288,12 @@ func (s *Store) Approve(server string, which Selection, by string) (approved []C
 			doc.Servers[server].put(c.Tool, pin{Approved: &now})
 		}
 	})
+	s.mu.Lock()
+	approved = slices.DeleteFunc(approved, func(c Change) bool { // what is not kept, not even in this process
+		p, _ := s.pins.pin(server, c.Tool)
+		return p.Approved == nil || p.Approved.SHA256 != c.Latest.SHA256
+	})
+	s.mu.Unlock()
 	for _, c := range approved {
 		s.opts.Logger.Info("tool approved", "server", server, "tool", texts.VisibleName(c.Tool), "by", by,
 			"sha256", c.Latest.SHA256)

@@ -68,7 +68,12 @@ func (c *Console) approve(w http.ResponseWriter, r *http.Request, v Viewer) {
 		fail(w, http.StatusNotFound, "tools.pin is off: there is nothing to approve")
 	default:
 		approved, err := c.opts.Pins.Approve(name, pins.Selection{SHA256: order.SHA256}, v.Caller.Name)
-		if len(approved) == 0 && err == nil {
+		switch {
+		case len(approved) > 0:
+		case err != nil:
+			fail(w, http.StatusServiceUnavailable, "the tool is not approved: "+err.Error())
+			return
+		default:
 			fail(w, http.StatusConflict, "the tool has changed again; look at the change anew")
 			return
 		}

@@ -46,7 +46,7 @@ func (c Cluster) Address(listen string) (string, error) {
 		return c.Advertise, nil
 	}
 	host, port, err := net.SplitHostPort(listen)
-	if ip, _ := netip.ParseAddr(host); err != nil || host == "" || port == "0" || ip.IsValid() && ip.IsUnspecified() {
+	if ip, _ := netip.ParseAddr(host); err != nil || host == "" || port == "0" || ip.IsUnspecified() {
 		return "", mistake("", nil, "cluster.advertise is needed, because %s is no address at which other replicas reach this "+
 			"one; set it or NEXUS_ADVERTISE, such as http://10.0.0.5:8002", listen)
 	}

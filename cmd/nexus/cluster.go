@@ -40,7 +40,7 @@ func (r *replica) resolve() error {
 		return &exitError{exitUsage, "the configuration has no cluster; name a replica with --remote URL, or the configuration of one with --config"}
 	}
 	host, port, err := net.SplitHostPort(cfg.Listen)
-	if ip, _ := netip.ParseAddr(host); host == "" || ip.IsValid() && ip.IsUnspecified() {
+	if ip, _ := netip.ParseAddr(host); host == "" || ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	r.Remote = "http://" + net.JoinHostPort(host, port)

@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -34,6 +35,9 @@ type moving struct {
 	mu       sync.Mutex
 	Requests map[string]lasting `json:"requests,omitempty"` // by what they set
 	Handler  json.RawMessage    `json:"handler,omitempty"`
+	size     int                // bytes of Requests and their keys
+	over     bool               // there was no room for the last request
+	warned   bool               // it is logged that something is lost
 }
 
 // lasting is a request with lasting effect.
@@ -42,36 +46,61 @@ type lasting struct {
 	Params json.RawMessage `json:"params"`
 }
 
+// maxMoving bounds the bytes of the requests that a session takes along. The directory keeps 64 KiB, with the handler's
+// state.
+const maxMoving = 48 << 10
+
 // note keeps a request of a session that has succeeded if it has lasting effect.
 func note(s *session, m *jsonrpc.Message) {
+	uri := func() string { return "resource " + jsonrpc.Text(jsonrpc.Get(m.Params, "uri")) }
 	switch m.Method {
 	case "logging/setLevel":
-		s.move(func(to *moving) { to.keep(m.Method, m) })
+		s.move(func(to *moving) { to.keep("level", m) })
 	case "resources/subscribe":
-		s.move(func(to *moving) { to.keep(jsonrpc.Text(jsonrpc.Get(m.Params, "uri")), m) })
+		s.move(func(to *moving) { to.keep(uri(), m) })
 	case "resources/unsubscribe":
-		s.move(func(to *moving) { delete(to.Requests, jsonrpc.Text(jsonrpc.Get(m.Params, "uri"))) })
+		s.move(func(to *moving) { to.drop(uri()) })
 	}
 }
 
+// keep keeps a request if there is room for it.
 func (m *moving) keep(key string, request *jsonrpc.Message) {
+	m.drop(key)
+	size := len(key) + len(request.Params)
+	if m.over = m.size+size > maxMoving; m.over {
+		return
+	}
 	if m.Requests == nil {
 		m.Requests = map[string]lasting{}
 	}
 	m.Requests[key] = lasting{request.Method, bytes.Clone(request.Params)} // not the whole body
+	m.size += size
 }
 
-// move changes what the session takes along and saves it in the directory.
+func (m *moving) drop(key string) {
+	if r, kept := m.Requests[key]; kept {
+		m.size -= len(key) + len(r.Params)
+		delete(m.Requests, key)
+	}
+}
+
+// move changes what the session takes along and saves it in the directory. It logs once that something is lost.
 func (s *session) move(change func(*moving)) {
 	r := &s.endpoint.edge.sessions
 	if s.path == "" || !r.replicated {
 		return
 	}
-	s.moving.mu.Lock()
-	defer s.moving.mu.Unlock()
-	change(&s.moving)
-	if err := r.directory.Save(s.named, s.moving.encodeLocked()); err != nil {
-		r.edge.log.Warn("The latest state of a session is lost if it moves to another replica",
+	m := &s.moving
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m)
+	err := r.directory.Save(s.named, m.encodeLocked())
+	if err == nil && m.over {
+		err = fmt.Errorf("its subscriptions have more than %d bytes", maxMoving)
+	}
+	if err != nil && !m.warned {
+		m.warned = true
+		r.edge.log.Warn("A part of the state of a session is lost if it moves to another replica",
 			"session", SessionLabel(s.id), "error", err)
 	}
 }
@@ -95,6 +124,9 @@ func (m *moving) encodeLocked() []byte {
 func (m *moving) restore(state []byte) {
 	if json.Unmarshal(state, m) != nil { // of another version
 		m.Requests, m.Handler = nil, nil
+	}
+	for key, r := range m.Requests {
+		m.size += len(key) + len(r.Params)
 	}
 }
 

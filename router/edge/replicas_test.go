@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -315,6 +316,30 @@ func TestAdoption_Memory(t *testing.T) {
 	}
 	if grown := heap() - before; grown > 30<<20 { // the test itself keeps what it sends
 		t.Errorf("20 subscriptions of 1 MiB take %.0f bytes, want less than 30 MiB", grown)
+	}
+}
+
+// A session takes along what there is room for, and the log tells once that there is more.
+func TestAdoption_Bound(t *testing.T) {
+	var log bytes.Buffer // written by the only client's requests
+	rs := newReplicas(t, 2, edge.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	h := rs.open("2025-11-25")
+	uri := strings.Repeat("u", 10_000)
+	for i := range 12 {
+		rs.want("subscribe", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"%d%s"}}`, i, uri), h, 200)
+	}
+	rs.saved(h)
+	home := rs.home()
+	rs.through(false)
+	home.kill()
+	before := len(rs.srv.all())
+	rs.want("call", call("1", "echo", `{}`), h, 200, `"id":1,"result":{"echo":{}}`)
+	got := strings.Join(rs.srv.all()[before:], " ")
+	if n := strings.Count(got, "subscribe:"); n < 1 || n > 3 || !strings.Contains(got, "subscribe:0u") {
+		t.Errorf("served after adoption: got %d subscriptions, want the first few", n)
+	}
+	if n := strings.Count(log.String(), "is lost if it moves"); n != 1 {
+		t.Errorf("got %d warnings, want 1: %.500s", n, log.String())
 	}
 }
 

@@ -52,9 +52,7 @@ const (
 
 const (
 	dialTime = time.Second
-	// maxForwards bounds the requests that are forwarded to one replica at a time.
-	maxForwards = 4096
-	maxIdle     = 64
+	maxIdle  = 64
 )
 
 // hops makes the requests of this replica to others, and checks theirs.
@@ -182,13 +180,12 @@ func (h *hops) call(ctx context.Context, m *member, from uint64, uri string) (ui
 
 // Peer is another replica, in one incarnation. Requests to it are cancelled when that has ended.
 type Peer struct {
-	id       uint64
-	to       *url.URL
-	hops     *hops
-	proxy    *httputil.ReverseProxy
-	forwards atomic.Int64
-	ctx      context.Context
-	end      context.CancelFunc
+	id    uint64
+	to    *url.URL
+	hops  *hops
+	proxy *httputil.ReverseProxy
+	ctx   context.Context
+	end   context.CancelFunc
 }
 
 func newPeer(r *Replica, id uint64, address string) *Peer {
@@ -281,10 +278,6 @@ var errReplaced = errors.New("another incarnation answers")
 // forward passes a request to the peer and its response to w. Errors are ErrRefused, ErrMoved, ErrUnavailable and
 // ErrLost before anything is written, otherwise ErrCut; they are that of the request's context if its client is gone.
 func (p *Peer) forward(w http.ResponseWriter, r *http.Request) error {
-	defer p.forwards.Add(-1)
-	if p.forwards.Add(1) > maxForwards {
-		return unavailable(errors.New("too many requests to it"))
-	}
 	p.hops.replica.counts.forwarded.Add(1)
 	h := &hop{}
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), hopKey{}, h))

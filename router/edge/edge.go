@@ -128,13 +128,15 @@ func New(o Options) *Edge {
 		epoch:   time.Now(),
 		life:    newLifetime(log),
 	}
-	e.budget = limit.NewBudget(e.limits.Bounds(), limit.NewMemory(log))
+	memory := limit.NewMemory(log)
+	e.budget = limit.NewBudget(e.limits.Bounds(), memory)
 	e.out = output.Outputs{Budget: e.budget, Bound: int(e.limits.ResultBytes), Heartbeat: o.Heartbeat,
 		Spawn: e.life.spawn, Stopping: e.life.stopping.Load}
 	if e.out.Heartbeat <= 0 {
 		e.out.Heartbeat = 15 * time.Second
 	}
-	e.sessions = registry{edge: e, ids: sessionid.New(), homes: homes{o.Directory, o.Directory != nil},
+	e.sessions = registry{edge: e, ids: sessionid.New(), homes: homes{o.Directory, o.Directory != nil,
+		limit.NewBudget(limit.Bounds{Requests: e.limits.Sessions}, memory)},
 		byID: map[string]*session{}, owned: map[string]int{}}
 	if o.Directory == nil {
 		e.sessions.directory = cluster.Alone()

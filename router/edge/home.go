@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 )
 
 // homes tells where sessions are served.
 type homes struct {
 	directory  *cluster.Directory
-	replicated bool // the directory is that of replicas
+	replicated bool          // the directory is that of replicas
+	streams    *limit.Budget // of streams at other replicas
 }
 
 // place is a session that is served here: open, or to be revived from its record.

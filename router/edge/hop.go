@@ -42,19 +42,17 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 		ctx, span = e.tracer.Start(within, "forward", trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...))
 		defer span.End()
 	}
-	until := e.life.quit
+	until, room, size := e.life.stopped, e.sessions.streams, 0 // the client goes on with another stream
 	if r.Method == http.MethodPost {
-		size := len(body) + output.SmallMessage
-		if !e.budget.Enter(caller.ID, size) {
-			a.tooManyRequests(w, idOf(body), e.noRoom(versionOf(body)))
-			return true
-		}
-		defer e.budget.Leave(caller.ID, size)
+		until, room, size = e.life.quit, e.budget, len(body)+output.SmallMessage
 		e.life.beginRequest()
 		defer e.life.endRequest()
-	} else {
-		until = e.life.stopped // the client goes on with another stream
 	}
+	if !room.Enter(caller.ID, size) {
+		a.tooManyRequests(w, idOf(body), e.noRoom(versionOf(body)))
+		return true
+	}
+	defer room.Leave(caller.ID, size)
 	defer context.AfterFunc(until, cancel)()
 	requests := requestsIn(body)
 	own := maps.Clone(w.Header())

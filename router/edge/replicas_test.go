@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
@@ -262,6 +264,35 @@ func TestStreamsThroughAnotherReplica(t *testing.T) {
 	mcptest.Eventually(t, "the call is over", func() bool { return home.edge.Tracked() == 0 })
 	_, ev := rs.resume(h, began)
 	contains(t, "resumed", ev.message()+ev.message(), `"progress":1`, `"held":true`)
+}
+
+// The streams of one caller leave room for those of others on their way to other replicas.
+func TestStreamsOfOneCallerThroughAnotherReplica(t *testing.T) {
+	const most = 4 // sessions at a replica, and streams through it of one caller
+	rs := newReplicas(t, 3, edge.Options{Limits: limit.Config{Sessions: most},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+	opened := func(by string, at int64) header {
+		from := header{"X-Forwarded-For": by}
+		rs.only.Store(at)
+		_, got, _ := rs.post(initialize("2025-11-25"), from)
+		return with(from, "Mcp-Session-Id", got.Get("Mcp-Session-Id"))
+	}
+	stream := func(h header) int {
+		rs.only.Store(2)
+		resp := rs.do(t.Context(), "GET", "/mcp", "", h)
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp.StatusCode
+	}
+	var sessions []header
+	for i := range int64(most + 1) {
+		sessions = append(sessions, opened("10.0.0.1", i/most))
+	}
+	other := opened("10.0.0.2", 1)
+	for _, h := range sessions[:most] {
+		equal(t, "a stream", stream(h), 200)
+	}
+	equal(t, "a stream too many", stream(sessions[most]), 429)
+	equal(t, "a stream of another caller", stream(other), 200)
 }
 
 func TestSSEThroughAnotherReplica(t *testing.T) {

@@ -477,3 +477,32 @@ func TestCluster_WrongCredentials(t *testing.T) {
 		t.Errorf("got exit code %d and %q, want 1 and one line without the password", code, log)
 	}
 }
+
+// A replica that ends serves its sessions until it has handed them over: also requests that come while a long call of
+// the same session is in flight.
+func TestCluster_EndsWithALongCall(t *testing.T) {
+	t.Parallel()
+	c := cluster(t, 2)
+	session := c.dial(c.replicas[0])
+	long := make(chan string, 1)
+	go func() {
+		long <- c.at(c.replicas[1], session).DoAs(context.WithoutCancel(t.Context()), `"long"`, "tools/call",
+			`{"name":"work__slow","arguments":{"key":"long","ms":8000}}`).Outcome()
+	}()
+	mcptest.Eventually(t, "the long call", func() bool { writes, err := c.ledger.Writes(); return err == nil && writes["long"] == 1 })
+	ended := make(chan int, 1)
+	go func() { ended <- c.replicas[0].Stop() }()
+	at := c.at(c.replicas[1], session)
+	for n := 0; ; n++ {
+		c.want(at, "result")
+		select {
+		case code := <-ended:
+			if got := <-long; code != 0 || got != "result" || n == 0 {
+				t.Errorf("got exit code %d, %s for the long call and %d others, want 0, result and some", code, got, n)
+			}
+			c.want(at, "result")
+			return
+		default:
+		}
+	}
+}

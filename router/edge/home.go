@@ -112,6 +112,10 @@ func (h *homes) moves(ctx context.Context, at place, method string, body []byte)
 	return !errors.Is(h.handOver(ctx, s.named, s), cluster.ErrBusy)
 }
 
+// keeps reports whether a session is served also while the edge stops: one that other replicas take over when its calls
+// have ended.
+func (h *homes) keeps(s *session) bool { return s != nil && s.path != "" && h.directory.Draining() }
+
 // drain hands the idle ones of these sessions over if this replica drains.
 func (h *homes) drain(all []*session) {
 	if !h.directory.Draining() {

@@ -193,7 +193,7 @@ func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 // ErrSessionEnded.
 func (e *Edge) track(x *Exchange) error {
 	e.life.beginRequest() // before reading stopping: Stop waits for all that it does not refuse
-	if e.life.stopping.Load() || !e.budget.Enter(x.Caller.ID, x.size()) {
+	if e.life.stopping.Load() && !e.sessions.keeps(x.session) || !e.budget.Enter(x.Caller.ID, x.size()) {
 		e.life.endRequest()
 		return e.noRoom(x.Version)
 	}

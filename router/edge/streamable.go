@@ -74,6 +74,8 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, id string, in *inbound.Message) {
 	var s *session
 	if id != "" {
+		t.edge.life.beginRequest() // Stop waits also while the request waits for its session to move
+		defer t.edge.life.endRequest()
 		if s = t.session(w, r, src, id, in.Method, in.Sent); s == nil {
 			return
 		}

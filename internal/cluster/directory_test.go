@@ -171,6 +171,25 @@ func TestEnd(t *testing.T) {
 	})
 }
 
+// What a client ends while the store is away is stored when it is back.
+func TestEnd_WithoutStore(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		a.leases.setCut(true)
+		if err := a.dir.End(w.t.Context(), s); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := a.dir.Save(s, []byte("late")); err != nil {
+			w.t.Error(err)
+		}
+		a.leases.setCut(false)
+		time.Sleep(2 * time.Second)
+		a.crash()
+		expectError(w.t, b, s, cluster.ErrEnded)
+	})
+}
+
 func TestHandOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		a, b, c := w.node("a"), w.node("b"), w.node("c")

@@ -18,10 +18,11 @@ const (
 	attempts = 4
 )
 
-// unsaved is the state of a session that waits to be saved.
+// unsaved is the state of a session that waits to be saved, or its end.
 type unsaved struct {
 	session Session
 	state   []byte
+	ended   bool
 	by      *incarnation
 }
 
@@ -69,12 +70,21 @@ func (d *Directory) Save(s Session, state []byte) error {
 	if len(state) > maxState {
 		return fmt.Errorf("the state of a session has %d bytes; %d can be saved", len(state), maxState)
 	}
+	return d.later(unsaved{session: s, state: state, by: i})
+}
+
+// later stores a state or an end soon.
+func (d *Directory) later(u unsaved) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, replaces := d.unsaved[s.Tag]; !replaces && len(d.unsaved) >= maxUnsaved {
+	before, replaces := d.unsaved[u.session.Tag]
+	switch {
+	case before.ended:
+		return nil
+	case !replaces && len(d.unsaved) >= maxUnsaved:
 		return fmt.Errorf("the states of %d sessions wait to be saved", maxUnsaved)
 	}
-	d.unsaved[s.Tag] = unsaved{s, state, i}
+	d.unsaved[u.session.Tag] = u
 	poke(d.wake)
 	return nil
 }
@@ -126,13 +136,19 @@ func (d *Directory) firstUnsaved() (unsaved, bool) {
 	return unsaved{}, false
 }
 
-// save stores the state of a session unless its home is no longer the incarnation that saved it.
+// save stores the state or the end of a session unless its home is no longer the incarnation that saved it.
 func (d *Directory) save(ctx context.Context, u unsaved) error {
+	ctx, cancel := context.WithTimeout(ctx, ioTime)
+	defer cancel()
+	if u.ended {
+		if err := d.change(ctx, u.session, endedBy(u.by)); !errors.Is(err, ErrMoved) {
+			return err
+		}
+		return nil
+	}
 	if !u.by.acts() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, ioTime)
-	defer cancel()
 	return d.change(ctx, u.session, func(e *placed) (bool, error) {
 		write := !e.Ended && e.Home == u.by.id && !bytes.Equal(e.State, u.state)
 		e.State = u.state
@@ -140,15 +156,9 @@ func (d *Directory) save(ctx context.Context, u unsaved) error {
 	})
 }
 
-// forget drops the state of a session that waits to be saved.
-func (d *Directory) forget(s Session) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.unsaved, s.Tag)
-}
-
-// End notes that the client has ended a session whose home is here, so that nobody adopts it. The error is ErrMoved if
-// its home is elsewhere, or ErrUnavailable.
+// End notes that the client has ended a session whose home is here, so that nobody adopts it; if the store cannot be
+// reached, once it can. The error is ErrMoved if its home is elsewhere, ErrUnavailable, or that too many wait to be
+// stored.
 func (d *Directory) End(ctx context.Context, s Session) error {
 	if d.replica == nil {
 		return nil
@@ -157,22 +167,28 @@ func (d *Directory) End(ctx context.Context, s Session) error {
 	if i == nil {
 		return ErrUnavailable
 	}
-	d.forget(s)
-	err := d.change(ctx, s, func(e *placed) (bool, error) {
-		if e.Home != i.id && !e.Ended {
+	err := d.change(ctx, s, endedBy(i))
+	if errors.Is(err, ErrMoved) {
+		return err
+	}
+	i.known.put(s.Tag, placed{Home: i.id, Ended: true})
+	if err != nil {
+		return d.later(unsaved{session: s, ended: true, by: i})
+	}
+	return nil
+}
+
+// endedBy returns the change of the entry of a session that has ended and whose home is an incarnation of this replica.
+// Its error is ErrMoved if it is not.
+func endedBy(home *incarnation) func(e *placed) (bool, error) {
+	return func(e *placed) (bool, error) {
+		if e.Home != home.id && !e.Ended {
 			return false, ErrMoved
 		}
 		ended := e.Ended
-		*e = placed{Home: i.id, Ended: true}
+		*e = placed{Home: home.id, Ended: true}
 		return !ended, nil
-	})
-	switch {
-	case err == nil:
-		i.known.put(s.Tag, placed{Home: i.id, Ended: true})
-	case !errors.Is(err, ErrMoved) && !errors.Is(err, ErrUnavailable):
-		return unavailable(err)
 	}
-	return err
 }
 
 // HandOver moves a session whose home is this draining replica to another, which [Directory.Elsewhere] returned. end
@@ -203,7 +219,6 @@ func (d *Directory) HandOver(ctx context.Context, s Session, to Place, end func(
 	if !ok {
 		return ErrBusy
 	}
-	d.forget(s)
 	known.by.Remove(s.Tag) // from now on only a compare-and-set makes it this replica's again
 	err := d.change(ctx, s, func(e *placed) (bool, error) {
 		switch {

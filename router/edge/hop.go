@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -26,6 +27,9 @@ import (
 // hop passes requests on to other replicas.
 type hop struct{ replies }
 
+// lateTime is how long a request may take that is passed on when all others have ended. Stop waits longer.
+const lateTime = stopGrace / 2
+
 // forward passes a request on to another replica as it came. It reports false if that is not the home, or no longer;
 // then nothing is written.
 func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller, to cluster.Place, body []byte) bool {
@@ -42,9 +46,11 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 		ctx, span = e.tracer.Start(within, "forward", trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...))
 		defer span.End()
 	}
-	until, room, size := e.life.stopped, e.sessions.streams, 0 // the client goes on with another stream
+	until, end := e.life.stopped, cancel // the client goes on with another stream
+	room, size := e.sessions.streams, 0
 	if r.Method == http.MethodPost {
-		until, room, size = e.life.quit, e.budget, len(body)+output.SmallMessage
+		until, end = e.life.quit, func() { time.AfterFunc(lateTime, cancel) }
+		room, size = e.budget, len(body)+output.SmallMessage
 		e.life.beginRequest()
 		defer e.life.endRequest()
 	}
@@ -53,7 +59,7 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 		return true
 	}
 	defer room.Leave(caller.ID, size)
-	defer context.AfterFunc(until, cancel)()
+	defer context.AfterFunc(until, end)()
 	requests := requestsIn(body)
 	own := maps.Clone(w.Header())
 	clear(w.Header()) // the other replica sets them, too

@@ -481,6 +481,36 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// A request that is read when all others of its replica have ended is passed on.
+func TestRequestThatArrivesAtTheEnd(t *testing.T) {
+	rs := newReplicas(t, 2, edge.Options{})
+	rs.only.Store(0)
+	h := rs.open("2025-11-25")
+	body := call("1", "echo", "{}")
+	conn, err := net.Dial("tcp", rs.all[0].addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+		"Mcp-Session-Id: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", h["Mcp-Session-Id"], len(body), body[:9])
+	rs.all[0].member.Drain()
+	mcptest.Eventually(t, "the session is handed over", func() bool { return rs.all[0].edge.Sessions() == 0 })
+	var stopped sync.WaitGroup
+	defer stopped.Wait()
+	stopped.Go(func() { _ = rs.all[0].edge.Stop(t.Context()) })
+	mcptest.Eventually(t, "the replica refuses requests", func() bool {
+		resp := rs.do(t.Context(), "GET", "/mcp", "", nil)
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusServiceUnavailable
+	})
+	fmt.Fprint(conn, body[9:])
+	got, err := io.ReadAll(conn)
+	if err != nil || !strings.Contains(string(got), `"id":1,"result"`) {
+		t.Errorf("got %s (%v), want a result", got, err)
+	}
+}
+
 // A replica whose sessions others may adopt ends them; they go on elsewhere.
 func TestFencedReplica(t *testing.T) {
 	rs := newReplicas(t, 2, edge.Options{})

@@ -100,8 +100,8 @@ func TestFind_WaitsForSilentHome(t *testing.T) {
 	inBubble(t, func(w *world) {
 		a, b := w.node("a"), w.node("b")
 		s := a.session("s")
-		w.net.isolate("a:80", true)
-		a.leases.setCut(true)
+		w.net.Isolate("a:80", true)
+		a.leases.SetCut(true)
 		expectError(w.t, b, s, cluster.ErrUnavailable)
 		expect(w.t, a, s, "a")
 		time.Sleep(4900 * time.Millisecond)
@@ -112,8 +112,8 @@ func TestFind_WaitsForSilentHome(t *testing.T) {
 			w.t.Errorf("got %d calls of Ended, want 1", a.ended.Load())
 		}
 		expect(w.t, b, s, "b")
-		w.net.isolate("a:80", false)
-		a.leases.setCut(false)
+		w.net.Isolate("a:80", false)
+		a.leases.SetCut(false)
 		time.Sleep(3 * time.Second)
 		b.asEdge(s)
 		expect(w.t, a, s, "b")
@@ -127,7 +127,7 @@ func TestFind_StoreLost(t *testing.T) {
 	inBubble(t, func(w *world) {
 		all := []*node{w.node("a"), w.node("b"), w.node("c")}
 		for _, n := range all {
-			n.leases.setCut(true)
+			n.leases.SetCut(true)
 		}
 		time.Sleep(time.Minute)
 		for _, n := range all {
@@ -138,7 +138,7 @@ func TestFind_StoreLost(t *testing.T) {
 		}
 		expectError(w.t, all[0], all[1].session("s"), cluster.ErrUnavailable)
 		for _, n := range all {
-			n.leases.setCut(false)
+			n.leases.SetCut(false)
 		}
 		time.Sleep(3 * time.Second)
 		s := all[1].session("s")
@@ -152,7 +152,7 @@ func TestFind_HomeWithoutStoreIsForwardedTo(t *testing.T) {
 		a, b := w.node("a"), w.node("b")
 		s := a.session("s")
 		a.asEdge(s)
-		a.leases.setCut(true)
+		a.leases.SetCut(true)
 		time.Sleep(time.Minute)
 		expect(w.t, a, s, "a")
 		expect(w.t, b, s, "a")
@@ -176,14 +176,14 @@ func TestEnd_WithoutStore(t *testing.T) {
 	inBubble(t, func(w *world) {
 		a, b := w.node("a"), w.node("b")
 		s := a.session("s")
-		a.leases.setCut(true)
+		a.leases.SetCut(true)
 		if err := a.dir.End(w.t.Context(), s); err != nil {
 			w.t.Fatal(err)
 		}
 		if err := a.dir.Save(s, []byte("late")); err != nil {
 			w.t.Error(err)
 		}
-		a.leases.setCut(false)
+		a.leases.SetCut(false)
 		time.Sleep(2 * time.Second)
 		a.crash()
 		expectError(w.t, b, s, cluster.ErrEnded)

@@ -173,15 +173,15 @@ func disturb(w *world, h *history, random *rand.Rand) {
 		n := nodes[i].Load()
 		switch random.IntN(7) {
 		case 0:
-			n.leases.setCut(true)
+			n.leases.SetCut(true)
 		case 1:
-			w.net.isolate(n.host, true)
+			w.net.Isolate(n.host, true)
 		case 2:
 			for k := range nodes {
-				nodes[k].Load().leases.setCut(true)
+				nodes[k].Load().leases.SetCut(true)
 			}
 		case 3:
-			n.leases.lose.Store(int32(1 + random.IntN(3)))
+			n.leases.Lose.Store(int32(1 + random.IntN(3)))
 		case 4, 5:
 			if random.IntN(2) == 0 {
 				n.Drain()
@@ -193,7 +193,7 @@ func disturb(w *world, h *history, random *rand.Rand) {
 			nodes[i].Store(again)
 			starting, cancel := context.WithTimeout(ctx, 15*time.Second)
 			if err := again.Start(starting); err != nil {
-				again.leases.setCut(false)
+				again.leases.SetCut(false)
 				_ = again.Start(ctx)
 			}
 			cancel()
@@ -201,8 +201,8 @@ func disturb(w *world, h *history, random *rand.Rand) {
 		time.Sleep(time.Duration(random.IntN(8000)) * time.Millisecond)
 		if random.IntN(3) > 0 {
 			for k := range nodes {
-				nodes[k].Load().leases.setCut(false)
-				w.net.isolate(nodes[k].Load().host, false)
+				nodes[k].Load().leases.SetCut(false)
+				w.net.Isolate(nodes[k].Load().host, false)
 			}
 			time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)
 		}
@@ -223,13 +223,13 @@ func TestHistory_StoreForgets(t *testing.T) {
 		all = all[1:]
 		h.request(0, all[0], s) // adopts
 		for _, n := range all {
-			n.leases.setCut(true)
+			n.leases.SetCut(true)
 		}
 		time.Sleep(3 * time.Second)
 		empty := shared.NewMemory()
 		for _, n := range all {
-			n.leases.replace(empty)
-			n.leases.setCut(false)
+			n.leases.Replace(empty)
+			n.leases.SetCut(false)
 		}
 		for range 200 {
 			for i, n := range []*node{all[1], all[0]} {

@@ -188,7 +188,7 @@ func TestForward_Errors(t *testing.T) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			w.net.isolate("a:80", true)
+			w.net.Isolate("a:80", true)
 			if err := place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil)); !errors.Is(err, cluster.ErrUnavailable) {
 				w.t.Errorf("got the error %v, want ErrUnavailable", err)
 			}

@@ -16,7 +16,7 @@ import (
 func TestStart_StoreUnreachable(t *testing.T) {
 	inBubble(t, func(w *world) {
 		n := w.prepare("a", "a:80")
-		n.leases.setCut(true)
+		n.leases.SetCut(true)
 		ctx, cancel := context.WithTimeout(w.t.Context(), 15*time.Second)
 		defer cancel()
 		if err := n.Start(ctx); !errors.Is(err, shared.ErrUnreachable) || strings.Contains(err.Error(), "\n") {
@@ -33,8 +33,8 @@ func TestStart_SameName(t *testing.T) {
 	}{
 		{"running", func(*world, *node) {}, `the name "a": it runs at http://a:80`},
 		{"crashed", func(_ *world, a *node) { a.crash() }, ""},
-		{"cut off", func(w *world, a *node) { w.net.isolate("a:80", true); a.leases.setCut(true) }, ""},
-		{"cut off from the others alone", func(w *world, a *node) { w.net.isolate("a:80", true) }, "neither answers nor ends"},
+		{"cut off", func(w *world, a *node) { w.net.Isolate("a:80", true); a.leases.SetCut(true) }, ""},
+		{"cut off from the others alone", func(w *world, a *node) { w.net.Isolate("a:80", true) }, "neither answers nor ends"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, func(w *world) {
@@ -100,8 +100,8 @@ func TestMembers(t *testing.T) {
 				w.t.Fatal("b finds nobody else")
 			}
 		}
-		w.net.isolate("c:80", true)
-		other.leases.setCut(true)
+		w.net.Isolate("c:80", true)
+		other.leases.SetCut(true)
 		time.Sleep(15 * time.Second)
 		if m := a.Members(); len(m) != 2 {
 			w.t.Errorf("got %+v, want c to have left the list", m)
@@ -114,7 +114,7 @@ func TestLease_LostAnswersAreHarmless(t *testing.T) {
 		a := w.node("a")
 		id := a.dir.Self()
 		for range 10 {
-			a.leases.lose.Store(1)
+			a.leases.Lose.Store(1)
 			time.Sleep(3 * time.Second)
 		}
 		if a.dir.Self() != id || a.ended.Load() != 0 {
@@ -160,7 +160,7 @@ func TestSave(t *testing.T) {
 		if err := b.dir.End(w.t.Context(), s); !errors.Is(err, cluster.ErrMoved) {
 			w.t.Errorf("ending a session elsewhere: got %v, want ErrMoved", err)
 		}
-		a.leases.setCut(true)
+		a.leases.SetCut(true)
 		_ = a.dir.Save(s, []byte("later"))
 		full := error(nil)
 		for i := 0; full == nil && i < 5000; i++ {
@@ -173,7 +173,7 @@ func TestSave(t *testing.T) {
 		if log := a.log.String(); strings.Count(log, "cannot save") != 1 {
 			w.t.Errorf("got the log %s, want one line about the states that cannot be saved", log)
 		}
-		a.leases.setCut(false)
+		a.leases.SetCut(false)
 		if err := a.Leave(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}
@@ -193,8 +193,8 @@ func TestLease_RaceOfFenceAndRenewal(t *testing.T) {
 	inBubble(t, func(w *world) {
 		a, b := w.node("a"), w.node("b")
 		s := a.session("s")
-		b.leases.setBlind(true)
-		w.net.isolate("a:80", true)
+		b.leases.SetBlind(true)
+		w.net.Isolate("a:80", true)
 		time.Sleep(10 * time.Second)
 		expectError(w.t, b, s, cluster.ErrUnavailable)
 		expect(w.t, a, s, "a")
@@ -249,8 +249,8 @@ func TestDirectory_At(t *testing.T) {
 		if place, err := b.dir.At(id); err != nil || place.Here() {
 			w.t.Errorf("got %v, want the replica", err)
 		}
-		w.net.isolate("a:80", true)
-		a.leases.setCut(true)
+		w.net.Isolate("a:80", true)
+		a.leases.SetCut(true)
 		time.Sleep(6500 * time.Millisecond)
 		if _, err := b.dir.At(id); err == nil {
 			w.t.Error("got a replica that is silent")
@@ -280,13 +280,13 @@ func TestHandOver_WithoutStore(t *testing.T) {
 			w.t.Errorf("without draining: got %v", err)
 		}
 		a.Drain()
-		a.leases.setCut(true)
+		a.leases.SetCut(true)
 		if err := a.dir.HandOver(w.t.Context(), s, to, idle); !errors.Is(err, cluster.ErrUnavailable) {
 			w.t.Errorf("without the store: got %v", err)
 		}
 		expectError(w.t, a, s, cluster.ErrUnavailable)
-		a.leases.setCut(false)
-		a.leases.lose.Store(1)
+		a.leases.SetCut(false)
+		a.leases.Lose.Store(1)
 		if err := a.dir.HandOver(w.t.Context(), s, to, idle); !errors.Is(err, cluster.ErrUnavailable) {
 			w.t.Errorf("with a lost answer: got %v", err)
 		}

@@ -106,13 +106,13 @@ func TestSole(t *testing.T) {
 		"stays":  {func(*world, *stage, map[string]*actor) {}, time.Minute, "a"},
 		"killed": {func(_ *world, s *stage, all map[string]*actor) { all["a"].die(s) }, 9 * time.Second, ""},
 		"frozen": {func(w *world, _ *stage, all map[string]*actor) {
-			w.net.isolate("a:80", true)
-			all["a"].leases.setCut(true)
+			w.net.Isolate("a:80", true)
+			all["a"].leases.SetCut(true)
 		}, 10 * time.Second, ""},
-		"cut off from the store": {func(_ *world, _ *stage, all map[string]*actor) { all["a"].leases.setCut(true) }, time.Minute, "a"},
+		"cut off from the store": {func(_ *world, _ *stage, all map[string]*actor) { all["a"].leases.SetCut(true) }, time.Minute, "a"},
 		"no store": {func(_ *world, _ *stage, all map[string]*actor) {
 			for _, a := range all {
-				a.leases.setCut(true)
+				a.leases.SetCut(true)
 			}
 		}, time.Minute, "a"},
 		"drained": {func(_ *world, _ *stage, all map[string]*actor) { all["a"].Drain() }, 2 * time.Second, ""},
@@ -125,11 +125,11 @@ func TestSole(t *testing.T) {
 		}, 2 * time.Second, ""},
 		"partition heals": {func(w *world, _ *stage, all map[string]*actor) {
 			for range 5 {
-				w.net.isolate("a:80", true)
-				all["a"].leases.setCut(true)
+				w.net.Isolate("a:80", true)
+				all["a"].leases.SetCut(true)
 				time.Sleep(20 * time.Second)
-				w.net.isolate("a:80", false)
-				all["a"].leases.setCut(false)
+				w.net.Isolate("a:80", false)
+				all["a"].leases.SetCut(false)
 				time.Sleep(5 * time.Second)
 			}
 		}, 10 * time.Second, ""},

@@ -421,63 +421,6 @@ func TestCluster_Eras(t *testing.T) {
 	}
 }
 
-// What keeps a replica from starting is one line.
-func TestCluster_RefusesToStart(t *testing.T) {
-	t.Parallel()
-	c := cluster(t, 1)
-	for name, test := range map[string]struct {
-		name string
-		env  []string
-		nats string
-		want string
-	}{
-		"same name":   {"r1", nil, c.nats.URL(), `another replica of the cluster has the name "r1": it runs at ` + c.replicas[0].URL()},
-		"unreachable": {"r2", nil, "nats://127.0.0.1:1", "NATS at 127.0.0.1:1: nothing listens there"},
-		"other key":   {"r2", []string{"NEXUS_CLUSTER_KEY=" + strings.Repeat("5a", 32)}, c.nats.URL(), "NEXUS_CLUSTER_KEY"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			one := *c
-			one.t, one.dir, one.config = t, t.TempDir(), filepath.Join(t.TempDir(), "nexus.yaml")
-			one.configure(test.nats, "{url: http://127.0.0.1:1/mcp}")
-			r := one.replica(test.name)
-			r.Env = test.env
-			if err := r.Start(); err != nil {
-				t.Fatal(err)
-			}
-			code := r.Wait()
-			lines := one.logs[len(one.logs)-1].Lines("nexus: ")
-			if code != 1 || len(lines) != 1 || !strings.Contains(lines[0], test.want) {
-				t.Errorf("got exit code %d and %q, want 1 and %s", code, lines, test.want)
-			}
-		})
-	}
-}
-
-// Credentials that NATS refuses end the start at once.
-func TestCluster_WrongCredentials(t *testing.T) {
-	t.Parallel()
-	c := &replicated{t: t, dir: t.TempDir()}
-	c.config = filepath.Join(c.dir, "nexus.yaml")
-	nats, err := clustertest.NewNATS(filepath.Join(c.dir, "nats"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nats.Options.Username, nats.Options.Password = "nexus", "right"
-	if err := nats.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Stop)
-	c.configure(strings.Replace(nats.URL(), "//", "//nexus:hunter2@", 1), "{url: http://127.0.0.1:1/mcp}")
-	r := c.replica("r1")
-	if err := r.Start(); err != nil {
-		t.Fatal(err)
-	}
-	code := r.Wait()
-	if log := c.logs[0].String(); code != 1 || !strings.Contains(log, "it refuses the credentials") || strings.Contains(log, "hunter2") {
-		t.Errorf("got exit code %d and %q, want 1 and one line without the password", code, log)
-	}
-}
-
 // A replica that ends serves its sessions until it has handed them over: also requests that come while a long call of
 // the same session is in flight.
 func TestCluster_EndsWithALongCall(t *testing.T) {

@@ -141,7 +141,8 @@ func (s *Store) do(ctx context.Context, operation func(context.Context, jetstrea
 	case has(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant):
 		return shared.ErrConflict
 	case has(err, codeStore, codeAccount, codeStorage):
-		return fmt.Errorf("%w: bucket %s of NATS: %w", shared.ErrFull, s.opts.Bucket, err)
+		return fmt.Errorf("%w: raise max_bytes of the stream %s at NATS, %s, or the limits of the account (%w)",
+			shared.ErrFull, prefix+s.opts.Bucket, addresses(s.opts.URL), err)
 	}
 	return fmt.Errorf("%w: %w", shared.ErrUnreachable, err)
 }

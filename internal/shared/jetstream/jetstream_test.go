@@ -3,15 +3,9 @@ package jetstream_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -495,71 +489,6 @@ func TestServers(t *testing.T) {
 		return err
 	})
 	v.has(t, map[string]string{"a/1": "2"})
-}
-
-// TestTLS checks a server that asks for certificates.
-func TestTLS(t *testing.T) {
-	folder := t.TempDir()
-	ca, cert, key := certificate(t, folder)
-	config, err := server.GenTLSConfig(&server.TLSConfigOpts{CaFile: ca, CertFile: cert, KeyFile: key, Verify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, folder, -1, func(o *server.Options) { o.TLS, o.TLSConfig = true, config })
-	for _, row := range []struct {
-		name          string
-		ca, cert, key string
-		want          string
-	}{
-		{name: "as it should be", ca: ca, cert: cert, key: key},
-		{name: "without a certificate", ca: ca, want: "no TLS connection"},
-		{name: "without the CA", want: "no TLS connection"},
-		{name: "no PEM file", ca: key, want: "no TLS connection"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			store, err := jetstream.Open(ctx, jetstream.Options{URL: s.ClientURL(), CA: row.ca, Cert: row.cert, Key: row.key, Bucket: "test"})
-			if err == nil {
-				store.Close()
-			}
-			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
-				t.Errorf("got %v, want %q", err, row.want)
-			}
-			t.Log(err)
-		})
-	}
-}
-
-// certificate writes a certificate for 127.0.0.1, signed by itself, and its key.
-func certificate(t *testing.T, folder string) (ca, cert, key string) {
-	t.Helper()
-	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &secret.PublicKey, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secretDER, err := x509.MarshalECPrivateKey(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key = filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
-	for name, block := range map[string]*pem.Block{
-		cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: secretDER},
-	} {
-		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cert, cert, key
 }
 
 // TestOpenErrors checks the lines that Open fails with.

@@ -242,6 +242,8 @@ func explain(err error, bucket string) (advice string, lasting bool) {
 		return "it is not a URL such as nats://host:4222", true
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return "a file cannot be read", true
+	case strings.Contains(err.Error(), "nkeys: "):
+		return "the credentials file has no key: use one as nsc or the operator of NATS makes it", true
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return "it refuses the credentials: check the credentials file, or the user in the URL", true
 	case errors.Is(err, nats.ErrPermissionViolation):

@@ -17,8 +17,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
-	"github.com/tailscale/hujson"
 
+	"github.com/agenticnexus/agenticnexus/internal/jsonc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
@@ -151,25 +151,11 @@ func plainJSON(name string, data []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
 	}
-	plain, err := hujson.Standardize(bytes.Clone(data)) // it overwrites its input
-	if err != nil {
-		wrong := mistake(name, nil, "invalid JSON: %s", err.Error()[strings.LastIndex(err.Error(), ": ")+2:])
-		_, _ = fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &wrong.Line, &wrong.Column)
-		wrong.Column = inCharacters(data, wrong.Line, wrong.Column)
-		return nil, wrong
+	plain, err := jsonc.Standardize(data)
+	if wrong := (*jsonc.Error)(nil); errors.As(err, &wrong) {
+		return nil, &Error{File: name, Line: wrong.Line, Column: wrong.Column, Message: wrong.Message}
 	}
 	return bytes.ReplaceAll(plain, []byte("\t"), []byte(" ")), nil
-}
-
-// inCharacters returns a column of a line in characters, given in bytes.
-func inCharacters(data []byte, line, column int) int {
-	n := 0
-	for text := range bytes.Lines(data) {
-		if n++; n == line {
-			return utf8.RuneCount(text[:min(column-1, len(text))]) + 1
-		}
-	}
-	return column
 }
 
 // resolve gives mappings one form, texts their values, and all scalars tokens without neighbours. It refuses anchors,

@@ -40,6 +40,8 @@ func arrows() []arrow {
 		{"internal/jsonrpc", nil},
 		{"internal/history", []string{"internal/limit"}},
 		{"internal/atomicfile", nil},
+		{"internal/change", []string{"internal/atomicfile", "internal/texts"}},
+		{"internal/jsonc", nil},
 		{"internal/lru", nil},
 		{"internal/pins", []string{"internal/atomicfile", "internal/jsonrpc", "internal/shared", "internal/texts"}},
 		{"internal/protocol", nil},

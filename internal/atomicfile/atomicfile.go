@@ -1,11 +1,12 @@
-// Package atomicfile writes files whole, with [Write], and reads them within a bound, with [Read]. Those that read and
-// then write one take turns with [Lock]; [TryLock] does not wait.
+// Package atomicfile writes files whole, with [Write] and [Replace], and reads them within a bound, with [Read]. Those
+// that read and then write one take turns with [Lock] or [LockFolder]; [TryLock] does not wait.
 package atomicfile
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -15,12 +16,30 @@ var ErrLocked = errors.New("the file is locked")
 
 // Write makes or replaces a file that only its owner can read. Whoever opens the file finds the old or the new content,
 // also after a crash. The folder must be there. Concurrent writers do not mix; the last one wins.
-func Write(name string, content []byte) error {
+func Write(name string, content []byte) error { return write(name, content, nil) }
+
+// Replace is Write for a file of somebody else: the file keeps its mode and, where the process may set it, its owner.
+func Replace(name string, content []byte) error {
+	info, err := os.Stat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return write(name, content, info)
+}
+
+// write writes a file like the one before, if there is one.
+func write(name string, content []byte, before os.FileInfo) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // mode 0600
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	if before != nil {
+		keepOwner(f, before) // first: it may change the mode
+		err = f.Chmod(before.Mode().Perm())
+	}
+	if err == nil {
+		_, err = f.Write(content)
+	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), name)
 	}

@@ -38,6 +38,23 @@ func Lock(ctx context.Context, name string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	return lock(ctx, f)
+}
+
+// LockFolder is Lock for a folder, which it opens only. A file system without such locks is not locked.
+func LockFolder(ctx context.Context, name string) (unlock func(), err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if unlock, err = lock(ctx, f); err != nil && ctx.Err() == nil {
+		return func() {}, nil
+	}
+	return unlock, err
+}
+
+// lock waits for the lock of a file, and closes the file if it gets none.
+func lock(ctx context.Context, f *os.File) (unlock func(), err error) {
 	for {
 		err = TryLock(f)
 		if err == nil {
@@ -53,6 +70,13 @@ func Lock(ctx context.Context, name string) (unlock func(), err error) {
 			f.Close()
 			return nil, context.Cause(ctx)
 		}
+	}
+}
+
+// keepOwner gives a file the owner of another, as far as this process may.
+func keepOwner(f *os.File, like os.FileInfo) {
+	if stat, ok := like.Sys().(*syscall.Stat_t); ok {
+		_ = f.Chown(int(stat.Uid), int(stat.Gid))
 	}
 }
 

@@ -5,8 +5,8 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /nexus ./cmd/nexus
+ARG COMMIT
+RUN make build BINARY=/nexus COMMIT="${COMMIT}"
 RUN mkdir -p -m 0700 /var/lib/nexus
 
 FROM scratch

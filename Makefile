@@ -1,5 +1,6 @@
 GO      ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BINARY  ?= bin/nexus
+COMMIT  ?= $(shell TZ=UTC git log -1 --date=format-local:%FT%TZ --format='%H, %cd')
 FUZZTIME ?= 10s
 SCHEDULES ?= 100000
 RUNS ?= 100
@@ -15,8 +16,8 @@ all: build test
 help: ## what the targets do
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile
 
-build: ## the static binary bin/nexus
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/nexus ./cmd/nexus
+build: ## the static binary bin/nexus, or for another GOOS and GOARCH
+	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X 'main.commit=$(COMMIT)'" -o $(BINARY) ./cmd/nexus
 
 test: ## all tests
 	$(GO) test ./...
@@ -89,7 +90,7 @@ ci: ## what continuous integration runs
 	bash .ci/run
 
 image: ## the container image
-	docker build --build-arg VERSION=$(VERSION) -t agenticnexus:$(VERSION) .
+	docker build --build-arg COMMIT="$(COMMIT)" -t agenticnexus .
 
 clean:
 	rm -rf bin dist .ci/work

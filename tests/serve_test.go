@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -174,4 +175,36 @@ func hasAll(environ []byte, variables []string) bool {
 		}
 	}
 	return true
+}
+
+// A service manager that asks for it is told when the router is ready, and when it begins to stop.
+func TestNotify(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	if err := manager.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t.TempDir(), "serve", "--demo", "--listen", "127.0.0.1:0")
+	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+name)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	for _, want := range []string{"READY=1", "STOPPING=1"} {
+		told := make([]byte, 100)
+		n, err := manager.Read(told)
+		if got := string(told[:n]); err != nil || got != want {
+			t.Fatalf("got %q, %v, want %s", got, err, want)
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("got %v, want a good end", err)
+	}
 }

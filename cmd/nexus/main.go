@@ -54,7 +54,7 @@ type cli struct {
 	Keys    keysCmd    `cmd:"" help:"Make API keys."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
-	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
+	PrintVersion versionFlag `name:"version" help:"Print the version."`
 }
 
 // world is the environment of a command: context, streams and terminal.
@@ -93,7 +93,7 @@ func run(w *world, args []string) int {
 	parser, err := kong.New(&c,
 		kong.Name("nexus"), kong.Description("AgenticNexus: one MCP server in front of many, with a planner."),
 		kong.Writers(w.stdout, w.stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.Bind(w),
-		kong.Vars{"version": "nexus " + version})
+		kong.DynamicCommand("man", "Write manual pages.", "", &manCmd{}, `hidden:""`))
 	if err != nil {
 		fmt.Fprintln(w.stderr, "nexus: "+err.Error())
 		return exitFailed
@@ -134,14 +134,4 @@ func report(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, "nexus: "+harmless(strings.TrimSuffix(line, "\n")))
 	}
 	return code
-}
-
-// version is replaced at link time by release builds.
-var version = "0.1.0-dev"
-
-type versionCmd struct{}
-
-func (*versionCmd) Run(w *world) error {
-	_, err := fmt.Fprintln(w.stdout, "nexus "+version)
-	return err
 }

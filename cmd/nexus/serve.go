@@ -75,8 +75,10 @@ func (c *serveCmd) Run(w *world) error {
 	if w.terminal {
 		fmt.Fprintf(w.stderr, "MCP at http://%s/mcp (stop with Ctrl+C)\n", a.Addr())
 	}
+	notify(a.Log(), "READY=1")
 	(&follower{app: a, load: c.reload, files: files, used: cfg}).follow(w.ctx, hangup)
 	a.Log().Info("Shutdown signal received")
+	notify(a.Log(), "STOPPING=1")
 	return stop(a, cfg.Shutdown.Grace)
 }
 

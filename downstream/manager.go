@@ -197,3 +197,12 @@ func (m *Manager) Transitions(name string) []health.Transition {
 	}
 	return nil
 }
+
+// Stderr returns the last lines that the processes of a server wrote to their error output, at most 50, oldest first,
+// without secrets. They may tell what other callers do.
+func Stderr(m *Manager, name string) []string {
+	if s := m.servers.named(name); s != nil {
+		return server.Stderr(s)
+	}
+	return nil
+}

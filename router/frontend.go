@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/lru"
@@ -23,6 +24,9 @@ type FrontendOptions struct {
 	Router *Router
 	Tools  ToolsConfig
 	Rate   *limit.Rate // nil = no limit
+
+	// SeesAll reports whether a caller may see what other callers do. nil = none may.
+	SeesAll func(caller auth.Caller) bool
 }
 
 // Frontend is an MCP server with the router's own tools. All other tools are reached through run or by their full
@@ -284,6 +288,10 @@ func (f *Frontend) healthCheck(x *edge.Exchange, args arguments) ([]byte, error)
 	health, err := f.router.Health(x.Visible, name)
 	if err != nil {
 		return nil, err
+	}
+	if st, ok := health.Servers[name]; ok && f.opts.SeesAll != nil && f.opts.SeesAll(x.Caller) {
+		st.Stderr = downstream.Stderr(f.router.servers, name)
+		health.Servers[name] = st
 	}
 	states := make(map[string]string, len(health.Servers))
 	for name, st := range health.Servers {

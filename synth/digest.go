@@ -1,9 +1,7 @@
 package synth
 
 import (
-	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
@@ -67,9 +65,9 @@ func modelHint(unmet []plan.Unmet) string {
 // their headings have the arguments, unless the result repeats them.
 func part(o plan.Outcome, limit int, several bool) string {
 	heading := "**" + toolLabel(o) + "**"
-	text := clean(markdown(o.Value, limit))
+	text := strings.TrimSpace(texts.Plain(markdown(o.Value, limit)))
 	if several && len(o.Sent) > 0 {
-		arguments := clean(texts.Cut(parse(string(o.Sent)).inline(), maxInline))
+		arguments := strings.TrimSpace(texts.Plain(texts.Cut(parse(string(o.Sent)).inline(), maxInline)))
 		if arguments != "" && !strings.Contains(text, arguments) {
 			heading += " (" + arguments + ")"
 		}
@@ -84,18 +82,4 @@ func part(o plan.Outcome, limit int, several bool) string {
 		return heading + ": " + text
 	}
 	return heading + "\n" + text
-}
-
-// terminalCodes matches escape sequences of terminals.
-var terminalCodes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
-
-// clean removes escape sequences and control characters.
-func clean(text string) string {
-	text = terminalCodes.ReplaceAllString(text, "")
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(text, "\uFFFD")))
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -228,14 +229,22 @@ func TestUndelivered(t *testing.T) {
 	})
 }
 
-// The failure of a child says how it ended and what it said last.
+// The failure of a child says how it ended and which error it named.
 func TestLastWords(t *testing.T) {
 	for script, want := range map[string]string{
-		`echo "cannot find the license" >&2; exit 3`: "the process ended with exit status 3: cannot find the license",
+		`node -e 'console.error("ready"); setTimeout(() => undefined.port)'`: "the process ended with exit status 1: TypeError: Cannot read properties",
+		`python3 -c 'import nope_module'`:                                    "the process ended with exit status 1: ModuleNotFoundError: No module named 'nope_module'",
+		`nope_command --stdio`:                                               "nope_command: not found",
+		`echo "cannot find the license" >&2; exit 3`:                         "the process ended with exit status 3: cannot find the license",
 		`kill -9 $$`: "signal: killed",
 		`i=0; while [ $i -lt 8000 ]; do echo "flood $i" >&2; i=$((i+1)); done; exit 1`: "flood 7999",
 		`head -c 300000 /dev/zero | tr '\0' x >&2; exit 1`:                             "xxxx",
 	} {
+		if program, _, _ := strings.Cut(script, " "); slices.Contains([]string{"node", "python3"}, program) {
+			if _, err := exec.LookPath(program); err != nil {
+				continue
+			}
+		}
 		if f := connectFails(t, link.Target{Command: []string{"sh", "-c", script}}); f.Reason != reason.Disconnected || !strings.Contains(f.Message, want) || len(f.Message) > 5000 {
 			t.Errorf("%s: got %.200s, want %q", script, f.Message, want)
 		}
@@ -399,19 +408,24 @@ func TestHandshake(t *testing.T) {
 	}))
 	t.Cleanup(hanging.Close)
 	for name, target := range map[string]link.Target{
-		"HTTP": {URL: hanging.URL}, "HTTP+SSE": {URL: hanging.URL, SSE: true}, "process": {Command: []string{"sleep", "20"}},
+		"HTTP": {URL: hanging.URL}, "HTTP+SSE": {URL: hanging.URL, SSE: true}, "process": {Command: []string{"sh", "-c", "trap '' TERM; while :; do sleep 20; done"}},
 	} {
 		t.Run("silence over "+name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it is too late"))
-			defer cancel()
-			began := time.Now()
-			_, err := tryConnect(ctx, t, target, &listener{}, 1000, io.Discard)
-			if f := failure(err); f.Reason != reason.Timeout || !strings.Contains(f.Message, "it is too late") {
-				t.Errorf("got %v, want a timeout", err)
+			const limit = 500 * time.Millisecond
+			fastest := time.Hour
+			for range 3 { // a busy machine is not slow three times
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				began := time.Now()
+				_, err := tryConnect(ctx, t, target, &listener{}, 1000, io.Discard)
+				fastest = min(fastest, time.Since(began))
+				cancel()
+				if f := failure(err); f.Reason != reason.Timeout || !strings.Contains(f.Message, "the handshake took too long") {
+					t.Errorf("got %v, want a timeout", err)
+				}
 			}
-			if took := time.Since(began); took > 15*time.Second {
-				t.Errorf("it took %v", took)
+			if fastest > limit {
+				t.Errorf("the attempt took %v with its end, want at most %v", fastest, limit)
 			}
 		})
 	}

@@ -134,7 +134,7 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 	// request. The connection may outlive the caller's wait a little, see linger.
 	d := newDispatch(ctx, c.call.Sent)
 	if c.call.Method == "initialize" {
-		defer endLater(ctx, closeTimeout, d.cancel)() // initialize: only the response names the session to end
+		defer endLater(ctx, t.s.rest, d.cancel)() // initialize: only the response names the session to end
 	} else {
 		defer context.AfterFunc(ctx, d.cancel)()
 	}

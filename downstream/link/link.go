@@ -19,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/stderr"
 )
 
 // Target is the address of a server. Exactly one of Command, URL and Dial is set.
@@ -44,6 +45,7 @@ type Options struct {
 	HTTP       http.RoundTripper // for URL targets; follows no redirects
 	Logger     *slog.Logger
 	Mask       *redact.Masker // of failures
+	Errors     *stderr.Tail   // gets the error output of a command, without secrets; nil = none
 
 	// ClientDriven leaves notifications/initialized to the owner, which relays the client's.
 	ClientDriven bool
@@ -134,11 +136,18 @@ func reasonText(why string) string {
 // relayed with the request id of the other side.
 type CancelParams interface{ CancelParams() []byte }
 
-// Connect opens a session and completes the handshake within ctx, which does not limit the session. The error is a
-// *Failure.
+// Connect opens a session and completes the handshake within ctx, which does not limit the session. If ctx has a
+// deadline, a failed attempt has ended by then, its process included. The error is a *Failure.
 func Connect(ctx context.Context, opts Options) (*Session, error) {
 	s := newSession(opts)
 	var err error
+	if end, ok := ctx.Deadline(); ok {
+		rest := EndTime(time.Until(end))
+		s.rest = rest / 2 // then a process is killed or a stream is cut, which takes a moment, too
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, end.Add(-rest), errSlowHandshake)
+		defer cancel()
+	}
 	switch t := opts.Target; {
 	case t.Dial != nil, len(t.Command) > 0:
 		s.transport, err = openStream(ctx, s)
@@ -157,11 +166,10 @@ func Connect(ctx context.Context, opts Options) (*Session, error) {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = s.failure(reason.Timeout, "cannot connect: %v", context.Cause(ctx))
 		}
-		limit := closeTimeout
 		if errors.Is(ctx.Err(), context.Canceled) && opts.Target.URL == "" {
-			limit = flushTimeout // no caller needs the process
+			s.rest = flushTimeout // no caller needs the process
 		}
-		s.CloseWithin(limit)
+		s.CloseWithin(s.rest)
 		return nil, s.asFailure(err)
 	}
 	if s.modern {
@@ -169,3 +177,8 @@ func Connect(ctx context.Context, opts Options) (*Session, error) {
 	}
 	return s, nil
 }
+
+var errSlowHandshake = errors.New("the handshake took too long")
+
+// EndTime returns the part of the time for an attempt to connect that is left for its end.
+func EndTime(attempt time.Duration) time.Duration { return min(attempt/5, closeTimeout) }

@@ -2,17 +2,17 @@ package link
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/stderr"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -35,7 +35,7 @@ type process struct {
 	exited  chan struct{} // closed when the child has exited
 	quiet   chan struct{} // closed when its error output has been read
 	once    sync.Once
-	last    atomic.Pointer[string] // last line on its error output
+	errors  stderr.Tail // the end of its error output
 }
 
 func (p *process) Read(b []byte) (int, error)  { return p.out.Read(b) }
@@ -126,8 +126,8 @@ func (p *process) ending() string {
 	if p.err != nil {
 		text += " with " + p.err.Error()
 	}
-	if last := p.last.Load(); last != nil {
-		text += ": " + *last
+	if cause := p.errors.Cause(); cause != "" {
+		text += ": " + cause
 	}
 	return text
 }
@@ -137,9 +137,14 @@ func (p *process) readStderr(s *Session) {
 	r := bufio.NewReaderSize(p.stderr, maxReadStderr)
 	for {
 		line, err := r.ReadSlice('\n')
-		if text := texts.Cut(s.mask.Text(string(bytes.TrimSpace(line))), maxStderr); text != "" {
+		text := s.mask.Text(texts.Visible(texts.Plain(strings.TrimRight(string(line), "\r\n"))))
+		if len(text) > maxStderr {
+			text = texts.Cut(strings.TrimSpace(text), maxStderr)
+		}
+		if strings.TrimSpace(text) != "" {
 			s.opts.Logger.Debug("server wrote to its error output", "server", s.opts.Server, "line", text)
-			p.last.Store(&text)
+			p.errors.Add(text)
+			s.opts.Errors.Add(text)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return

@@ -44,8 +44,9 @@ type Session struct {
 	inbox     inbox
 	unawaited unawaited
 	listener  listener
-	begun     atomic.Bool // notifications/initialized has been sent
-	batches   atomic.Bool // the server may send batches: it speaks 2025-03-26
+	rest      time.Duration // for a clean end if the handshake fails
+	begun     atomic.Bool   // notifications/initialized has been sent
+	batches   atomic.Bool   // the server may send batches: it speaks 2025-03-26
 
 	modern bool // the server speaks 2026-07-28, which has no handshake
 
@@ -55,7 +56,7 @@ type Session struct {
 }
 
 func newSession(opts Options) *Session {
-	s := &Session{opts: opts, lifetime: newLifetime(opts)}
+	s := &Session{opts: opts, lifetime: newLifetime(opts), rest: closeTimeout}
 	s.inbox = inbox{s: s, replies: make(chan struct{}, maxReplies)}
 	s.unawaited = unawaited{s: s, sent: make(chan struct{}, 1)}
 	s.listener.s = s

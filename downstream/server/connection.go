@@ -184,8 +184,7 @@ func (c *Connection) unused() error {
 func (c *Connection) replace(old *link.Session, a *attempt) {
 	// The attempt ends with the connection, not with the waiting requests: a command killed during its installation
 	// would start from the beginning.
-	ctx, cancel := context.WithTimeoutCause(c.ctx, c.server.Config.ConnectLimit(),
-		errors.New("the handshake took too long"))
+	ctx, cancel := context.WithTimeout(c.ctx, c.server.Config.ConnectLimit())
 	defer cancel()
 	session, err := c.establish(ctx, old, a.number)
 	c.mu.Lock()
@@ -237,7 +236,7 @@ func (c *Connection) closeLost(old *link.Session) {
 	switch {
 	case old == nil:
 	case s.Config.URL == "":
-		old.Close() // a process must end before its successor starts
+		old.CloseWithin(link.EndTime(s.Config.ConnectLimit())) // a process must end before its successor starts
 	default:
 		s.wg.Go(func() {
 			defer s.RecoverPanic("closing a session", nil)
@@ -283,7 +282,8 @@ func (c *Connection) dial(ctx context.Context, number int64) (*link.Session, err
 	}
 	return link.Connect(ctx, link.Options{
 		Server: cfg.Name, Target: target, Initialize: params, Handler: handler{c, number},
-		MaxMessage: s.opts.MaxMessage, HTTP: transport, Logger: s.opts.Logger, Mask: s.opts.Mask, ClientDriven: !initialized,
+		MaxMessage: s.opts.MaxMessage, HTTP: transport, Logger: s.opts.Logger, Mask: s.opts.Mask,
+		Errors: &s.stderr, ClientDriven: !initialized,
 	})
 }
 

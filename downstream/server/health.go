@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -90,6 +91,7 @@ func (m *monitor) watch(ctx context.Context, session *link.Session) {
 			return
 		case <-session.Done():
 			m.failed(session.Err())
+			m.logOutput()
 			m.on(health.Ended, nil)
 			return
 		case <-m.doubted: // rate-limited pings after failed connections
@@ -226,6 +228,9 @@ func (m *monitor) unconnected(client string, err error) {
 	m.failed(err)
 	m.server.opts.Logger.Log(context.Background(), level, "cannot connect to server", "server", m.server.Config.Name,
 		"error", err)
+	if known && level == slog.LevelWarn && (last == nil || last.Message != f.Message) {
+		m.logOutput()
+	}
 	unreached := []string{reason.Unavailable, reason.Timeout, reason.Disconnected}
 	switch {
 	case own && known && f.Reason == reason.Protocol:
@@ -233,6 +238,14 @@ func (m *monitor) unconnected(client string, err error) {
 	case own, known && slices.Contains(unreached, f.Reason):
 		m.on(health.Refused, err)
 		m.doubt()
+	}
+}
+
+// logOutput logs the end of the error output of a server whose process has ended.
+func (m *monitor) logOutput() {
+	if lines := Stderr(m.server); len(lines) > 0 {
+		m.server.opts.Logger.Warn("last error output of server", "server", m.server.Config.Name,
+			"lines", strings.Join(lines, "\n"))
 	}
 }
 

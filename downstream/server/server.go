@@ -36,6 +36,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/stderr"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 )
@@ -96,6 +97,7 @@ type Server struct {
 	health *monitor
 	lists  lastLists
 	tokens *oauth.Source // nil = none needed
+	stderr stderr.Tail   // of all processes
 
 	ctx    context.Context // ends with Stop; so do connection attempts and lists
 	cancel context.CancelFunc
@@ -276,8 +278,9 @@ type Status struct {
 
 // Reached tells how the router reaches a server.
 type Reached struct {
-	Transport string `json:"transport"`
-	Replica   string `json:"replica,omitempty"` // that runs the server, with placement: one
+	Transport string   `json:"transport"`
+	Replica   string   `json:"replica,omitempty"` // that runs the server, with placement: one
+	Stderr    []string `json:"stderr,omitempty"`  // see Stderr; set only where one server is asked about
 }
 
 // Review is what people should look at in the definitions of a server's tools. Each list has at most 1000 entries.
@@ -307,7 +310,7 @@ func (st *Status) Quarantine(tool, why string) {
 
 // Status returns the status that a caller may see.
 func (s *Server) Status(see catalog.Visible) Status {
-	st := Status{Reached: Reached{s.Config.Type, s.Config.Replica}, Breaker: s.health.breaker.State()}
+	st := Status{Reached: Reached{Transport: s.Config.Type, Replica: s.Config.Replica}, Breaker: s.health.breaker.State()}
 	st.InFlight, st.Queued = s.Queue.Load()
 	session := s.Own.Session()
 	if session != nil {
@@ -372,3 +375,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // Transitions returns the last changes of the server's state since it was configured, oldest first.
 func (s *Server) Transitions() []health.Transition { return s.health.machine.Past() }
+
+// Stderr returns the last lines that the processes of a server wrote to their error output, at most 50, without
+// secrets, oldest first.
+func Stderr(s *Server) []string { return s.stderr.Last() }

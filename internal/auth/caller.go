@@ -1,6 +1,10 @@
 package auth
 
-import "sync/atomic"
+import (
+	"net/netip"
+	"strings"
+	"sync/atomic"
+)
 
 // Caller is the sender of a request with its permissions on arrival. It is a small comparable value. The zero Caller
 // has no name and may use nothing.
@@ -116,6 +120,13 @@ func (c Caller) MayAll(server string) bool {
 
 // Ops reports whether the caller's key lets it see what other callers do.
 func (c Caller) Ops() bool { return c.access != nil && c.access.ops }
+
+// Local reports whether the caller needs no key and is on this machine.
+func (c Caller) Local() bool {
+	address, _ := strings.CutPrefix(c.ID, "addr:")
+	ip, err := netip.ParseAddr(address)
+	return c.Anonymous && (address == "local" || err == nil && ip.IsLoopback())
+}
 
 // may reports whether both the caller's access and its scope allow something.
 func (c Caller) may(allows func(*access) bool) bool {

@@ -4,6 +4,7 @@ package texts
 
 import (
 	"iter"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -56,4 +57,19 @@ func Lines(text string) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// terminalCodes matches escape sequences of terminals.
+var terminalCodes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+// Plain returns text as valid UTF-8 without escape sequences of terminals and other control characters. Line feeds and
+// tabs stay.
+func Plain(text string) string {
+	text = terminalCodes.ReplaceAllString(text, "")
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

@@ -158,7 +158,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	if a.router, err = a.newRouter(validator); err != nil {
 		return nil, err
 	}
-	a.frontend, err = router.NewFrontend(router.FrontendOptions{Router: a.router, Tools: cfg.Router, Rate: a.rate})
+	a.frontend, err = router.NewFrontend(router.FrontendOptions{
+		Router: a.router, Tools: cfg.Router, Rate: a.rate, SeesAll: seesAll(a)})
 	if err != nil {
 		return nil, err
 	}
@@ -254,6 +255,13 @@ func sealingKey(cfg *config.Config, log *slog.Logger) []byte {
 	}
 	log.Warn("returned plans cannot be approved after a restart; set state to a writable folder", "error", err)
 	return []byte(rand.Text())
+}
+
+// seesAll returns whether a caller may see what others do: its key says so, it is the only one, or it needs none and is
+// on this machine.
+func seesAll(a *App) func(c auth.Caller) bool {
+	local := config.OnLoopback(a.opts.Config.Listen)
+	return func(c auth.Caller) bool { return c.Ops() || a.keys.Alone() || local && c.Local() && !a.keys.Required() }
 }
 
 func (a *App) observeCall(o downstream.Observation) {

@@ -204,6 +204,9 @@ func TestCluster(t *testing.T) {
 	// The home dies: others adopt its session within 2 s, and nothing runs twice.
 	c.replicas[0].Kill()
 	began := time.Now()
+	if got := c.echo(c.at(c.replicas[1], session)); got != "result" && got != "-32000 outcome_unknown" { // it was sent before the end was seen
+		t.Errorf("got %s, want result", got)
+	}
 	c.want(c.at(c.replicas[1], session), "result")
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("the session was adopted after %v, want at most 2 s", took)

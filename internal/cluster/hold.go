@@ -48,7 +48,11 @@ func (r *Replica) askAll(ctx context.Context, from uint64) []*member {
 	var asked sync.WaitGroup
 	for n, m := range r.members.others(unended) {
 		if n < maxReplicas {
-			asked.Go(func() { _, _ = r.ask(ctx, from, m) })
+			asked.Go(func() {
+				if _, err := r.ask(ctx, from, m); err != nil && r.members.standing(m) == live {
+					r.members.unreached(m.id, err)
+				}
+			})
 		}
 	}
 	asked.Wait()

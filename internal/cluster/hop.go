@@ -30,7 +30,7 @@ var (
 	// ErrMoved means that the replica has not served the request because it is not the session's home: find it again.
 	ErrMoved = errors.New("the session has moved to another replica")
 	// ErrUnavailable means that the session cannot be served now; nothing was sent. A later attempt may succeed.
-	ErrUnavailable = errors.New("the session's replica cannot be reached")
+	ErrUnavailable = errors.New("the session cannot be served now")
 	// ErrLost means that the request was sent and the replica ended, or the connection to it, before the response.
 	ErrLost = errors.New("the replica ended while it had the request")
 	// ErrCut is ErrLost after the header, and perhaps a part, of the response.
@@ -158,12 +158,14 @@ func (h *hops) answerer(header http.Header, nonce string) (uint64, error) {
 	return n, nil
 }
 
-// call posts an empty request to an incarnation, and returns who answered and the body of the response.
+// call posts an empty request to an incarnation, and returns who answered and the body of the response. Nobody's uses a
+// connection of its own.
 func (h *hops) call(ctx context.Context, m *member, from uint64, uri string) (uint64, []byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.address+uri, nil)
 	if err != nil {
 		return 0, nil, err
 	}
+	r.Close = from == 0
 	nonce := h.sign(r, from, 0, "")
 	response, err := h.transport.RoundTrip(r)
 	if err != nil {
@@ -313,10 +315,12 @@ func (p *Peer) outcome(r *http.Request, h *hop) error {
 	case isRefused(h.err), errors.Is(h.err, errReplaced):
 		p.gone()
 		return ErrRefused
-	case h.sent():
-		return fmt.Errorf("%w: %w", ErrLost, h.err)
-	case p.ctx.Err() != nil:
+	case !h.sent() && p.ctx.Err() != nil:
 		return ErrRefused
+	}
+	p.hops.replica.members.unreached(p.id, h.err)
+	if h.sent() {
+		return fmt.Errorf("%w: %w", ErrLost, h.err)
 	}
 	return unavailable(h.err)
 }

@@ -99,12 +99,13 @@ func (w *world) onLoopback(name string, change ...func(*cluster.Config)) *node {
 func (w *world) prepareAt(name, host string, l net.Listener, change ...func(*cluster.Config)) *node {
 	n := &node{name: name, host: host, leases: cuts.NewState(w.store), log: &logs{}}
 	config := cluster.Config{
-		Leases: n.leases, Sessions: n.leases, Name: name, Address: "http://" + host, Version: "1.0.0", Digest: "d",
-		Keys:  func() [][]byte { return [][]byte{clusterKey} },
-		Count: func() int { return 3 },
-		Ended: func(uint64) { n.ended.Add(1) },
-		Dial:  w.net.From(host),
-		Log:   slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Leases: n.leases, Sessions: n.leases, Name: name, Address: "http://" + host, Version: "1.0.0",
+		Digest: func() string { return "d" },
+		Keys:   func() [][]byte { return [][]byte{clusterKey} },
+		Count:  func() int { return 3 },
+		Ended:  func(uint64) { n.ended.Add(1) },
+		Dial:   w.net.From(host),
+		Log:    slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, f := range change {
 		f(&config)

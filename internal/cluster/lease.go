@@ -109,7 +109,7 @@ func (k *keeper) self() uint64 {
 func (k *keeper) entry(id, first uint64) []byte {
 	c := &k.replica.config
 	l := lease{
-		Name: c.Name, Address: c.Address, Version: c.Version, Digest: c.Digest, Started: k.replica.started,
+		Name: c.Name, Address: c.Address, Version: c.Version, Digest: c.Digest(), Started: k.replica.started,
 		Sessions: c.Count(), Draining: k.replica.Draining(), First: first,
 	}
 	l.MAC = mac(c.Keys()[0], l.signed(id)...)
@@ -186,20 +186,22 @@ func (k *keeper) keepLease(ctx context.Context) {
 			i.renewed.Store(err == nil)
 			switch {
 			case errors.Is(err, errForgotten):
-				k.replica.config.Log.Error("the shared state has lost writes; sessions end and are adopted anew")
-				k.lapsed(i)
+				k.lapsed(i, "the shared state has lost writes")
 				pause(ctx, nil, silentFor) // until all others have noticed
 				continue
 			case errors.Is(err, errFenced):
-				k.lapsed(i)
+				k.lapsed(i, "another replica ended it: this one did not answer at its address, or NATS showed no renewal")
 				continue
 			case err != nil && ctx.Err() == nil:
 				k.hold(ctx, i)
 				wait = renewEvery / 4
 			}
 			if failed != (err != nil) && ctx.Err() == nil {
-				failed = err != nil
-				k.replica.config.Log.Warn("the lease of this replica", "renewed", !failed, "error", err)
+				if failed = err != nil; failed {
+					k.replica.config.Log.Warn("cannot renew the lease of this replica; it acts while all others answer it", "error", err)
+				} else {
+					k.replica.config.Log.Info("renewed the lease of this replica again")
+				}
 			}
 		} else if !k.left.Load() {
 			wait = renewEvery / 2
@@ -229,7 +231,7 @@ func (k *keeper) watchLease(ctx context.Context) {
 		wait := renewEvery / 8
 		if i := k.current.Load(); i != nil {
 			if wait = time.Until(*i.until.Load()); !i.acts() {
-				k.lapsed(i)
+				k.lapsed(i, "it was not renewed in time")
 			}
 		}
 		pause(ctx, nil, wait)
@@ -237,14 +239,15 @@ func (k *keeper) watchLease(ctx context.Context) {
 }
 
 // lapsed ends an incarnation that acts no more: its sessions end here, and others may adopt them.
-func (k *keeper) lapsed(i *incarnation) {
+func (k *keeper) lapsed(i *incarnation, why string) {
 	i.lapse.Do(func() {
 		i.stop()
 		if k.current.Load() != i {
 			return // stopped or left
 		}
-		k.replica.config.Log.Warn("this replica has lost its lease; its sessions move to the others")
-		k.replica.config.Ended(i.id)
+		c := &k.replica.config
+		c.Log.Warn("this replica has lost its lease; its sessions move to the others", "cause", why, "address", c.Address)
+		c.Ended(i.id)
 		k.replica.members.departed(i.id)
 		k.current.CompareAndSwap(i, nil)
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +45,9 @@ type member struct {
 type known struct {
 	sight
 	lease
-	revision uint64 // of its entry; 0 = none
+	revision uint64    // of its entry; 0 = none
+	own      bool      // it is one of this replica
+	warned   time.Time // when the log last told that it does not answer
 }
 
 // members are the incarnations that a replica knows, without its own present one.
@@ -98,7 +99,7 @@ func (ms *members) apply(e shared.Entry) {
 	case m != nil && m.revision >= e.Revision:
 		return
 	}
-	first := m == nil || m.revision == 0
+	changed := m == nil || m.revision == 0 || m.Digest != l.Digest
 	if m == nil {
 		m = ms.add(id, l.Name, l.Address)
 	}
@@ -111,9 +112,10 @@ func (ms *members) apply(e shared.Entry) {
 		l.First = e.Revision
 	}
 	m.lease, m.seen, m.refuses = l, time.Now(), false
-	if c := &ms.replica.config; first && id != ms.replica.self() && (l.Digest != c.Digest || l.Version != c.Version) {
+	c := &ms.replica.config
+	if same := l.Digest == c.Digest(); changed && l.Name != c.Name && (!same || l.Version != c.Version) {
 		c.Log.Warn("another replica has another configuration or version", "replica", l.Name, "address", l.Address,
-			"version", l.Version, "same configuration", l.Digest == c.Digest)
+			"version", l.Version, "same configuration", same)
 	}
 }
 
@@ -171,7 +173,20 @@ func (ms *members) departed(id uint64) {
 	if m == nil {
 		m = ms.add(id, ms.replica.config.Name, ms.replica.config.Address)
 	}
-	m.refuses = true
+	m.refuses, m.own = true, true
+}
+
+// unreached logs, at most once a minute, that an incarnation does not answer.
+func (ms *members) unreached(id uint64, err error) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m, now := ms.by[id], time.Now()
+	if m == nil || now.Sub(m.warned) < time.Minute {
+		return
+	}
+	m.warned = now
+	ms.replica.config.Log.Warn("another replica does not answer; requests for its sessions fail or have to wait",
+		"replica", m.name, "address", m.address, "error", err)
 }
 
 // introduce notes that an incarnation exists, as it or another told.
@@ -337,9 +352,9 @@ func (r *Replica) fence(ctx context.Context, m *member, unanswered bool) error {
 	case err == nil:
 		ms.mu.Lock()
 		defer ms.mu.Unlock()
-		ms.finish(m)
-		r.config.Log.Info("ended the lease of a replica that is gone", "replica", m.name, "incarnation",
-			fmt.Sprintf("%016x", m.id))
+		if ms.finish(m); !m.own {
+			r.config.Log.Info("ended the lease of a replica that is gone", "replica", m.name, "address", m.address)
+		}
 		return nil
 	case !errors.Is(err, shared.ErrConflict):
 		return unavailable(err)

@@ -31,7 +31,7 @@ type Config struct {
 	Name     string       // of this replica, unlike those of the others
 	Address  string       // URL at which the others reach it: scheme, host and port
 	Version  string
-	Digest   string          // of the configuration; replicas with different ones are logged
+	Digest   func() string   // of the present configuration; replicas with different ones are logged
 	Keys     func() [][]byte // that authenticate requests between replicas, newest first
 	Count    func() int      // the sessions here
 	// Ended is called when this replica has lost its sessions to others, with the replica's incarnation at that time.
@@ -77,7 +77,7 @@ func Counts(r *Replica) (forwarded, adopted int64) {
 func (r *Replica) Directory() *Directory { return r.dir }
 
 // Start joins the cluster within ctx, and keeps the lease until Stop. Requests for Receive may arrive before. The error
-// is one line: the store cannot be reached, or another replica has this name.
+// is one line: the store cannot be reached, or another replica has this name or answers at this address.
 func (r *Replica) Start(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -110,12 +110,35 @@ func (r *Replica) start(ctx context.Context, synced <-chan struct{}) error {
 	for !r.members.knows(i) && ctx.Err() == nil { // and so all entries before it
 		pause(ctx, nil, 10*time.Millisecond)
 	}
-	if err := r.clearName(ctx, i.first); err != nil {
+	if err = r.clearName(ctx, i.first); err == nil {
+		err = r.checkAddress(ctx, i)
+	}
+	if err != nil {
 		r.current.Store(nil)
 		_ = r.end(ctx, i)
 		return err
 	}
 	r.join(ctx, i)
+	return nil
+}
+
+// checkAddress returns an error if another replica answers at the address of this one.
+func (r *Replica) checkAddress(ctx context.Context, i *incarnation) error {
+	self := &member{id: i.id, address: r.config.Address}
+	for range 3 { // each over a new connection, because a balancer answers in turn
+		bounded, cancel := context.WithTimeout(ctx, ioTime)
+		id, _, err := r.hops.call(bounded, self, 0, holdPath)
+		cancel()
+		switch {
+		case err != nil:
+			r.config.Log.Warn("this replica does not reach itself at the address that it advertises; if the others do not, "+
+				"either, they take its sessions over: check cluster.advertise", "address", r.config.Address, "error", err)
+			return nil
+		case id != i.id:
+			return fmt.Errorf("another replica answers at %s, the address that this one advertises: set cluster.advertise "+
+				"or NEXUS_ADVERTISE to a URL that reaches this one alone, not to that of a balancer", r.config.Address)
+		}
+	}
 	return nil
 }
 
@@ -186,5 +209,9 @@ func (r *Replica) Leave(ctx context.Context) error {
 	if i == nil {
 		return nil
 	}
-	return errors.Join(saved, r.end(ctx, i))
+	err := errors.Join(saved, r.end(ctx, i))
+	if err == nil {
+		r.config.Log.Info("left the cluster")
+	}
+	return err
 }

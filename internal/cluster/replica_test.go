@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +57,57 @@ func TestStart_SameName(t *testing.T) {
 	}
 }
 
+// What a replica advertises is to reach that replica alone.
+func TestStart_Address(t *testing.T) {
+	for _, test := range []struct{ name, address, want, log string }{
+		{"its own", "http://b:80", "", ""},
+		{"that of another replica", "http://a:80", "another replica answers at http://a:80", ""},
+		{"nobody's", "http://nobody:80", "", "does not reach itself"},
+		{"that of another program", "http://program:80", "", "what answers at the address of the replica is no replica"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				a := w.node("a")
+				program := http.Server{Handler: http.NotFoundHandler()}
+				listener := w.net.Listen("program:80")
+				var served sync.WaitGroup
+				served.Go(func() { _ = program.Serve(listener) }) // until it is closed
+				defer served.Wait()
+				defer program.Close()
+				b := w.prepare("b", "b:80", func(c *cluster.Config) { c.Address = test.address })
+				err := b.Start(w.t.Context())
+				if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+					w.t.Errorf("got %v, want %q", err, test.want)
+				}
+				if log := b.log.String(); strings.Contains(log, "level=WARN") != (test.log != "") || !strings.Contains(log, test.log) {
+					w.t.Errorf("log %s, want %q", log, test.log)
+				}
+				synctest.Wait()
+				if got := len(a.Members()); test.want != "" && got != 1 {
+					w.t.Errorf("got %d replicas, want that which refused to start not to be one", got)
+				}
+			})
+		})
+	}
+}
+
+// The log tells when a replica does not answer, once a minute.
+func TestUnreached(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := b.session("s")
+		w.net.Isolate("b:80", true)
+		for range 3 {
+			if _, err := a.get(s); !errors.Is(err, cluster.ErrUnavailable) {
+				w.t.Errorf("got %v, want %v", err, cluster.ErrUnavailable)
+			}
+		}
+		if log := a.log.String(); strings.Count(log, "another replica does not answer") != 1 || !strings.Contains(log, "address=http://b:80") {
+			w.t.Errorf("log %s, want one line that names b", log)
+		}
+	})
+}
+
 func TestStart_PredecessorAtSameAddress(t *testing.T) {
 	inBubble(t, func(w *world) {
 		a := w.node("a")
@@ -74,8 +127,9 @@ func TestStart_PredecessorAtSameAddress(t *testing.T) {
 
 func TestMembers(t *testing.T) {
 	inBubble(t, func(w *world) {
-		a, b := w.node("a"), w.node("b")
-		other := w.node("c", func(c *cluster.Config) { c.Digest, c.Version = "other", "2.0.0" })
+		digest := "d"
+		a, b := w.node("a", func(c *cluster.Config) { c.Digest = func() string { return digest } }), w.node("b")
+		other := w.node("c", func(c *cluster.Config) { c.Version = "2.0.0" })
 		synctest.Wait()
 		got := ""
 		for _, m := range a.Members() {
@@ -89,6 +143,12 @@ func TestMembers(t *testing.T) {
 		const warning = "another replica has another configuration or version"
 		if log := b.log.String(); strings.Count(log, warning) != 1 || !strings.Contains(log, "replica=c") {
 			w.t.Errorf("got the log %s, want one warning", log)
+		}
+		digest = "reloaded"
+		a.Drain() // renews the lease
+		synctest.Wait()
+		if log := b.log.String(); strings.Count(log, warning) != 2 || !strings.Contains(log, "replica=a") {
+			w.t.Errorf("got the log %s, want a second warning", log)
 		}
 		b.Drain()
 		synctest.Wait()

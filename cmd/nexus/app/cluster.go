@@ -54,11 +54,12 @@ type Cluster struct {
 	state   shared.State   // sealed
 	common  *shared.Mirror // of what is kept beside sessions
 	replica *cluster.Replica
-	begun   chan struct{}      // closed when the replica takes part, or cannot
-	leaving atomic.Bool        // the edge serves no new requests
-	body    int64              // most bytes of a request
-	rate    *limit.Rate        // counts with the other replicas
-	stop    context.CancelFunc // of running
+	begun   chan struct{}          // closed when the replica takes part, or cannot
+	leaving atomic.Bool            // the edge serves no new requests
+	body    int64                  // most bytes of a request
+	digest  atomic.Pointer[string] // of the configuration
+	rate    *limit.Rate            // counts with the other replicas
+	stop    context.CancelFunc     // of running
 	running sync.WaitGroup
 }
 
@@ -110,9 +111,10 @@ func (c *Cluster) prepare(a *App) error {
 	a.rate.Share(c.state, rand.Text(), c.ring.Now)
 	c.rate = a.rate
 	c.body = int64(a.opts.Config.Limits.BodyBytes)
+	c.configure(a.opts.Config)
 	c.replica = cluster.New(cluster.Config{
 		Leases: c.store, Sessions: c.state, Name: c.cfg.Replica, Address: address, Version: a.opts.Version,
-		Digest: digest(a.opts.Config),
+		Digest: func() string { return *c.digest.Load() },
 		Keys: func() [][]byte {
 			_, key := c.ring.First("requests between replicas")
 			return [][]byte{key}
@@ -127,20 +129,18 @@ func (c *Cluster) prepare(a *App) error {
 	return nil
 }
 
-// digest returns a digest of the configuration without secrets and without what may differ between replicas.
-func digest(cfg config.Config) string {
+// configure notes a digest of the configuration without secrets and without what may differ between replicas.
+func (c *Cluster) configure(cfg config.Config) {
 	s := cfg.Settings
 	s.Listen, s.State, s.Cluster = "", "", config.Cluster{}
 	s.Log, s.Telemetry, s.Audit.Path = telemetry.LogConfig{}, telemetry.Config{}, ""
-	text, err := json.Marshal(struct {
+	text, _ := json.Marshal(struct { // cannot fail
 		Settings config.Settings
 		Servers  []downstream.ServerConfig
 	}{s, cfg.Servers})
-	if err != nil {
-		return ""
-	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	digest := hex.EncodeToString(sum[:8])
+	c.digest.Store(&digest)
 }
 
 // receive accepts requests of other replicas. Those of clients wait until the replica takes part, and are passed on

@@ -48,6 +48,9 @@ func (a *App) Reload(cfg config.Config) error {
 	a.servers.SetPolicy(policy)
 	a.serverSet.configured = cfg.Servers
 	a.serverSet.placed.configure(cfg.Servers)
+	if a.opts.Cluster != nil {
+		a.opts.Cluster.configure(cfg)
+	}
 	changes := applyServers(a)
 	a.log.Info("configuration reloaded", "servers", len(a.servers.Servers()),
 		"added", changes.Added, "removed", changes.Removed, "changed", changes.Changed)

@@ -101,7 +101,11 @@ func (s *Store) settings() []nats.Option {
 			if errors.Is(err, nats.ErrPermissionViolation) {
 				s.denied.Store(&err)
 			}
-			log.Warn("NATS reports an error", "error", err)
+			level := slog.LevelWarn
+			if errors.Is(err, nats.ErrConsumerNotActive) { // of each watch while the connection is lost
+				level = slog.LevelDebug
+			}
+			log.Log(context.Background(), level, "NATS reports an error", "error", err)
 		}),
 	}
 	if s.opts.Credentials != "" {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -149,8 +148,7 @@ func (c *replicated) want(client *mcptest.Client, want string) {
 // nexus runs the program with arguments and returns its output and exit code.
 func (c *replicated) nexus(args ...string) (string, int) {
 	c.t.Helper()
-	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Env = c.dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir}
+	cmd := command(c.dir, args...)
 	out, _ := cmd.CombinedOutput() // the exit code tells
 	return string(out), cmd.ProcessState.ExitCode()
 }

@@ -26,6 +26,7 @@ func TestScript(t *testing.T) {
 		Deadline: time.Now().Add(8 * patience), // what hangs is told by name
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RUDE_URL", rude)
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil
 		},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // patience bounds every wait for something that should happen soon.
@@ -79,7 +80,7 @@ func TestPortInUse(t *testing.T) {
 func command(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+	cmd.Env = nexustest.Env(dir)
 	return cmd
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // processFaults are those of the process of the router itself.
@@ -168,7 +169,7 @@ func (w *world) program(log interface{ Write([]byte) (int, error) }, settings, s
 	for {
 		address := w.freeAddress()
 		p := &process{w: w, file: file, rest: rest, cmd: exec.Command(os.Getenv(binaryVar), "serve", "--config", file, "--listen", address), done: make(chan struct{})}
-		p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=atexit_sleep_ms=0"}
+		p.cmd.Env = nexustest.Env(dir)
 		p.cmd.Stdout, p.cmd.Stderr = log, log
 		if err := p.cmd.Start(); err != nil {
 			w.t.Fatalf("starting nexus serve: %v", err)

@@ -9,6 +9,14 @@ import (
 	"testing"
 )
 
+// Env returns the variables of a program that works in a folder. No settings are among them. The race detector does not
+// wait a second for more races when the program ends.
+func Env(dir string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=" + raceOptions}
+}
+
+const raceOptions = "atexit_sleep_ms=0"
+
 // Run builds the program into a folder that lasts as long as the tests, hands its path to use, runs the
 // tests, and returns the exit code. The state of routers is kept in that folder, too. It is built with the flags of
 // GOFLAGS, so that the race detector watches it too where it is set there.
@@ -25,6 +33,7 @@ func Run(m *testing.M, use func(program string)) int {
 		return 1
 	}
 	os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // not the user's
+	os.Setenv("GORACE", raceOptions)                         // of programs that inherit the environment
 	use(program)
 	return m.Run()
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 	"github.com/agenticnexus/agenticnexus/tests/network"
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // The servers: one that is always well, one behind a network that is not, and one that is killed.
@@ -85,7 +86,7 @@ func (s *stage) start(dir, config string) {
 	}
 	s.t.Cleanup(func() { s.log.Close() })
 	s.cmd = exec.Command(program, "serve", "--config", file, "--listen", "127.0.0.1:0")
-	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+	s.cmd.Env = nexustest.Env(dir)
 	s.cmd.Stderr = s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatalf("starting nexus serve: %v", err)

@@ -252,11 +252,11 @@ func (e *Edge) checkSessionless() {
 	e.sessionless.cancel(ErrKeyRevoked, revoked)
 }
 
-// Stop refuses new requests and sessions, and ends requests that wait for a retry of their client or that Listen. Until
-// ctx ends, it waits for the other requests in flight and for clients to read their responses. Then it cancels the
-// rest, ends all sessions and closes their streams. The error tells what did not end in time. Stop may be called more
-// than once.
-func (e *Edge) Stop(ctx context.Context) error {
+// Drain begins to stop an Edge: it refuses new requests and sessions, and ends requests that wait for a retry of their
+// client or that Listen. Until ctx ends, it waits for the other requests in flight and for clients to read their
+// responses. Then it cancels the rest, ends all sessions and closes their streams. Requests of sessions that other
+// replicas can take over are passed on until Stop.
+func Drain(ctx context.Context, e *Edge) {
 	e.life.stop()
 	e.mrtrs.stop(ErrStopped)
 	e.life.drain(ctx)
@@ -265,6 +265,15 @@ func (e *Edge) Stop(ctx context.Context) error {
 	}
 	e.sessionless.cancel(ErrStopped, all)
 	e.sessions.endAll(ErrStopped)
+	cancelled, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer cancel()
+	e.life.drain(cancelled)
+}
+
+// Stop drains the Edge and refuses all requests. The error tells what did not end in time. Stop may be called more
+// than once.
+func (e *Edge) Stop(ctx context.Context) error {
+	Drain(ctx, e)
 	if !e.life.close() {
 		return nil
 	}

@@ -46,13 +46,15 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 		ctx, span = e.tracer.Start(within, "forward", trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...))
 		defer span.End()
 	}
-	until, end := e.life.stopped, cancel // the client goes on with another stream
+	until, end := e.life.quit, func() { time.AfterFunc(lateTime, cancel) }
 	room, size := e.sessions.streams, 0
-	if r.Method == http.MethodPost {
-		until, end = e.life.quit, func() { time.AfterFunc(lateTime, cancel) }
+	switch {
+	case r.Method == http.MethodPost:
 		room, size = e.budget, len(body)+output.SmallMessage
 		e.life.beginRequest()
 		defer e.life.endRequest()
+	case !e.life.stopping.Load():
+		until, end = e.life.stopped, cancel // the client goes on with another stream
 	}
 	if !room.Enter(caller.ID, size) {
 		a.tooManyRequests(w, idOf(body), e.noRoom(versionOf(body)))

@@ -94,9 +94,10 @@ func (rs *replicas) join(t testing.TB, name string, state shared.State, o edge.O
 			}
 			return (&net.Dialer{}).DialContext(ctx, network, address)
 		},
-		Keys:  func() [][]byte { return [][]byte{slices.Repeat([]byte{9}, 32)} },
-		Count: func() int { return r.edge.Sessions() },
-		Ended: func(uint64) { edge.Fenced(r.edge) }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Keys:   func() [][]byte { return [][]byte{slices.Repeat([]byte{9}, 32)} },
+		Digest: func() string { return "" },
+		Count:  func() int { return r.edge.Sessions() },
+		Ended:  func(uint64) { edge.Fenced(r.edge) }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	o.Directory, o.IDKeys = r.member.Directory(), oneKey{}
 	r.edge = edge.New(o)
@@ -509,6 +510,21 @@ func TestRequestThatArrivesAtTheEnd(t *testing.T) {
 	if err != nil || !strings.Contains(string(got), `"id":1,"result"`) {
 		t.Errorf("got %s (%v), want a result", got, err)
 	}
+}
+
+// Sessions whose home has just ended all its requests are served, wherever requests arrive, and so are their streams.
+func TestSessionsAfterDrain(t *testing.T) {
+	rs := newReplicas(t, 2, edge.Options{})
+	rs.only.Store(0)
+	one, two := rs.open("2025-11-25"), rs.open("2025-11-25")
+	rs.all[0].member.Drain()
+	edge.Drain(t.Context(), rs.all[0].edge)
+	rs.want("at the drained home", call("1", "echo", "{}"), one, 200, `"id":1`)
+	stream := rs.do(t.Context(), "GET", "/mcp", "", one)
+	defer stream.Body.Close()
+	equal(t, "stream through the drained home", stream.StatusCode, 200)
+	rs.only.Store(1)
+	rs.want("elsewhere", call("1", "echo", "{}"), two, 200, `"id":1`)
 }
 
 // A replica whose sessions others may adopt ends them; they go on elsewhere.

@@ -481,21 +481,26 @@ func (a *App) stop(ctx context.Context) error {
 	}
 	c := a.opts.Cluster
 	if c != nil && a.web.server != nil {
-		c.drain(ctx, func() int { return a.edge.Tracked() + a.edge.Sessions() })
+		c.drain(ctx, a.edge.Sessions)
+	}
+	edge.Drain(ctx, a.edge)
+	forced := ctx.Err() != nil
+	if c != nil {
+		a.serverSet.placed.stop(ctx)
+		c.leave(ctx) // before the edge refuses requests of sessions whose home is here
 	}
 	err := a.edge.Stop(ctx)
-	if ctx.Err() != nil {
+	if forced {
 		a.log.Warn("Shutdown timeout, forcing exit")
 		err = errors.Join(err, ErrForced)
 	}
 	flush := flushTime
 	if c != nil {
-		a.serverSet.placed.stop(ctx)
-		c.leave(ctx)
 		flush = remaining(ctx) // for what was passed on
 		if a.web.server != nil {
 			a.web.refuse()
 		}
+		c.stop()
 	}
 	err = errors.Join(err, a.web.close(flush))
 	a.servers.StopWithin(remaining(ctx))

@@ -42,7 +42,7 @@ const (
 	orderLife = time.Hour        // of an order to drain
 	orders    = "drain/"         // prefix of the keys of such orders; an incarnation follows
 	lookIdle  = 20 * time.Millisecond
-	stuckTime = 2 * time.Second // without a session handed over or a call ended
+	stuckTime = 2 * time.Second // without a session handed over
 )
 
 // Cluster is the place of an App in a cluster. Join makes it; the App that gets it closes it.
@@ -59,7 +59,8 @@ type Cluster struct {
 	body    int64                  // most bytes of a request
 	digest  atomic.Pointer[string] // of the configuration
 	rate    *limit.Rate            // counts with the other replicas
-	stop    context.CancelFunc     // of running
+	lives   context.Context        // ends running, and streams that are passed on while the replica leaves
+	stop    context.CancelFunc     // of lives
 	running sync.WaitGroup
 }
 
@@ -86,12 +87,15 @@ func Join(ctx context.Context, cfg config.Cluster, log *slog.Logger) (*Cluster, 
 		store.Close()
 		return nil, err
 	}
-	return &Cluster{cfg: cfg, log: log, store: store, ring: ring, state: state, common: common,
-		begun: make(chan struct{})}, nil
+	c := &Cluster{cfg: cfg, log: log, store: store, ring: ring, state: state, common: common,
+		begun: make(chan struct{})}
+	c.lives, c.stop = context.WithCancel(context.Background())
+	return c, nil
 }
 
 // Close leaves the cluster without an App.
 func (c *Cluster) Close() {
+	c.stop()
 	c.common.Close()
 	c.store.Close()
 }
@@ -170,6 +174,12 @@ func (c *Cluster) pass(w http.ResponseWriter, r *http.Request) bool {
 		http.Error(w, "the message is too large or incomplete", http.StatusBadRequest)
 		return true
 	}
+	if r.Method == http.MethodGet { // a stream: the client opens another
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(c.lives, cancel)()
+		r = r.WithContext(ctx)
+	}
 	for _, m := range c.replica.Members() {
 		to, err := c.replica.Directory().At(m.Incarnation)
 		if err != nil || m.Draining || m.Self {
@@ -199,19 +209,17 @@ func (c *Cluster) start(ctx context.Context, drained func(), follow func(context
 	if err := c.replica.Start(ctx); err != nil {
 		return fmt.Errorf("joining the cluster %s: %w", c.cfg.Name, err)
 	}
-	background, stop := context.WithCancel(context.Background())
-	c.stop = stop
 	c.running.Go(func() {
 		defer safe.Recover(c.log, "keeping the cluster's keys", nil)
-		c.ring.Run(background, c.log)
+		c.ring.Run(c.lives, c.log)
 	})
 	c.running.Go(func() {
 		defer safe.Recover(c.log, "counting calls with the other replicas", nil)
-		c.rate.Run(background)
+		c.rate.Run(c.lives)
 	})
 	c.running.Go(func() {
 		defer safe.Recover(c.log, "waiting for orders to drain", nil)
-		_ = c.state.Watch(background, orders, func(e shared.Entry) { // until background ends
+		_ = c.state.Watch(c.lives, orders, func(e shared.Entry) { // until lives ends
 			if e.Value != nil && e.Key == orders+incarnation(c.replica.Directory().Self()) {
 				c.log.Warn("this replica hands its sessions over and takes no new ones", "by", string(e.Value))
 				c.replica.Drain()
@@ -221,7 +229,7 @@ func (c *Cluster) start(ctx context.Context, drained func(), follow func(context
 	})
 	c.running.Go(func() {
 		defer safe.Recover(c.log, "following the switches of servers", nil)
-		follow(background)
+		follow(c.lives)
 	})
 	c.log.Info("joined the cluster", "cluster", c.cfg.Name, "replica", c.cfg.Replica)
 	return nil
@@ -248,8 +256,8 @@ func (c *Cluster) order(ctx context.Context, name, by string) error {
 	return err
 }
 
-// drain hands the sessions over, and waits while what is left to do here gets less. Requests that come meanwhile are
-// passed on. What stays, such as streams that clients hold open, ends with the App.
+// drain hands the sessions over, and waits while those that are left get less. Requests that come meanwhile are passed
+// on. What stays, such as sessions with a long call, ends with the App.
 func (c *Cluster) drain(ctx context.Context, left func() int) {
 	c.replica.Drain()
 	defer c.leaving.Store(true)
@@ -282,9 +290,7 @@ func (c *Cluster) leave(ctx context.Context) {
 // close ends all goroutines and the connection to NATS.
 func (c *Cluster) close() {
 	c.replica.Stop()
-	if c.stop != nil {
-		c.stop()
-	}
+	c.stop()
 	c.running.Wait()
 	c.Close()
 }

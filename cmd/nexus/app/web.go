@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/config"
@@ -49,8 +50,11 @@ const flushTime = time.Second
 // acceptTime is the time to read the requests of connections that were just accepted.
 const acceptTime = 100 * time.Millisecond
 
-// refuse refuses new connections. Unlike close, it closes none that was accepted, so that its request is answered.
+// refuse refuses new connections. Unlike close, it closes none that was accepted or waits to be accepted.
 func (w *web) refuse() {
+	if l, ok := w.listener.Listener.(syscall.Conn); ok {
+		awaitAccepted(l)
+	}
 	_ = w.listener.Close() // close does it again
 	time.Sleep(acceptTime)
 }

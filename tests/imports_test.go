@@ -62,6 +62,7 @@ func arrows() []arrow {
 		{"internal/telemetry", []string{"internal/telemetry/...", "internal/jsonrpc", "internal/redact", "internal/tracing"}},
 		{"internal/tracing", []string{"internal/jsonrpc", "internal/texts"}},
 		{"internal", []string{"internal/..."}},
+		{"cmd/nexus/clients", []string{"internal/jsonc"}},
 		{"cmd/nexus/batch", []string{"cmd/nexus/batch/...", "cmd/nexus/tape", "internal/llm", "internal/texts"}},
 		{"cmd/nexus/batch/cases", []string{"internal/plan/expression", "internal/texts"}},
 		{"cmd/nexus/batch/results", []string{"internal/atomicfile"}},

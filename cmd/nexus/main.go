@@ -50,11 +50,17 @@ type cli struct {
 	Audit   auditCmd   `cmd:"" help:"Check the audit log."`
 	Auth    authCmd    `cmd:"" help:"Log in to servers that want OAuth tokens."`
 	Policy  policyCmd  `cmd:"" help:"Explain decisions on calls."`
-	Config  configCmd  `cmd:"" help:"Check, write and import configurations."`
-	Keys    keysCmd    `cmd:"" help:"Make API keys."`
+	setup
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	PrintVersion versionFlag `name:"version" help:"Print the version."`
+}
+
+// setup defines the commands that write files.
+type setup struct {
+	Client clientCmd `cmd:"" help:"Make MCP clients use the router."`
+	Config configCmd `cmd:"" help:"Check, write and import configurations."`
+	Keys   keysCmd   `cmd:"" help:"Make API keys."`
 }
 
 // world is the environment of a command: context, streams and terminal.

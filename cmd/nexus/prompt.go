@@ -52,7 +52,7 @@ func (p *prompt) elicit(ctx context.Context, message string, form []byte) ([]byt
 	defer p.bar.hide(false)
 	fmt.Fprintln(p.w.stderr, harmless(message))
 	if len(s.Required) == 0 {
-		return []byte(`{}`), p.confirm(ctx)
+		return []byte(`{}`), p.confirm(ctx, "")
 	}
 	content := []byte(`{}`)
 	for _, name := range s.Required {
@@ -65,9 +65,9 @@ func (p *prompt) elicit(ctx context.Context, message string, form []byte) ([]byt
 	return content, nil
 }
 
-// confirm asks for consent. Only "yes" or "y" gives it.
-func (p *prompt) confirm(ctx context.Context) error {
-	line, err := p.line(ctx, "[y/N] ")
+// confirm asks for consent. Only "yes" or "y" gives it; else the error is router.ErrDeclined.
+func (p *prompt) confirm(ctx context.Context, question string) error {
+	line, err := p.line(ctx, question+"[y/N] ")
 	if err == nil && line != "y" && line != "Y" && !strings.EqualFold(line, "yes") {
 		err = router.ErrDeclined
 	}

@@ -227,14 +227,14 @@ func splice(text []byte, from, to int, by string) []byte {
 const space = " \t\r\n"
 
 // Remove removes the member at a path, if it is there, with the space and the comma that belong to it. Comments stay.
-func Remove(text []byte, path ...string) ([]byte, error) {
-	text, root, err := parse(text)
+func Remove(whole []byte, path ...string) ([]byte, error) {
+	text, root, err := parse(whole)
 	if err != nil {
 		return nil, err
 	}
 	at, i, depth, err := find(text, root, path)
 	if err != nil || i < 0 || depth < len(path)-1 {
-		return text, err
+		return whole, err
 	}
 	members := at.Value.(*hujson.Object).Members
 	name, value := members[i].Name.StartOffset, members[i].Value

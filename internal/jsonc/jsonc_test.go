@@ -75,6 +75,7 @@ func TestRemove(t *testing.T) {
 		{"{\"m\": {\n  \"new\": 2,\n}}", "{\"m\": {}}"},
 		{`{"m": 1, "new": 2}`, ""},
 		{`{}`, ""},
+		{``, ""},
 	} {
 		want := c.after
 		path := []string{"m", "new"}

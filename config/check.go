@@ -31,6 +31,7 @@ import (
 type checker struct {
 	env      func(string) (string, bool)
 	programs bool     // look at this machine: warn about commands that do not exist, and check the audit log
+	strict   bool     // a variable of a server that is not set is a mistake
 	used     *Config  // the configuration to replace; nil = none
 	others   []string // names of servers that no file configures
 

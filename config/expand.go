@@ -50,11 +50,19 @@ func expand(s string, env func(string) (string, bool), client bool) (string, err
 				return "", err
 			}
 		case !ok:
-			return "", fmt.Errorf("environment variable %[1]s is not set; set it or write ${%[1]s:-default}", m[2])
+			return "", &unset{m[2]}
 		}
 		out.WriteString(value)
 		s = after
 	}
+}
+
+// unset is the error for a variable that is not set.
+type unset struct{ name string }
+
+// Error implements error.
+func (u *unset) Error() string {
+	return fmt.Sprintf("environment variable %[1]s is not set; set it or write ${%[1]s:-default}", u.name)
 }
 
 // cutVariable cuts s at the "}" that closes it.

@@ -29,6 +29,7 @@ type Options struct {
 	Others []string                    // names of servers that no file configures
 
 	programs bool // look at this machine, see checker
+	strict   bool // a variable of a server that is not set is a mistake
 }
 
 // Load reads the configuration from files and folders. Later ones override the settings of earlier ones key by key
@@ -59,7 +60,7 @@ func (c Config) Same(other Config) bool {
 
 func load(paths []string, opts Options, used *Config) (Config, error) {
 	c := loader{newChecker(opts.Env)}
-	c.programs, c.used, c.others = opts.programs && opts.Env == nil, used, opts.Others
+	c.programs, c.strict, c.used, c.others = opts.programs && opts.Env == nil, opts.strict, used, opts.Others
 	files, err := filesAt(paths, opts)
 	if err != nil {
 		return Config{}, err
@@ -120,6 +121,12 @@ func filesAt(paths []string, opts Options) (files []string, err error) {
 		}
 	}
 	return files, nil
+}
+
+// Implied reports whether Load without paths reads DefaultFolder.
+func Implied() bool {
+	files, err := filesAt(nil, Options{})
+	return len(files) > 0 || err != nil
 }
 
 // folderFiles are the configuration files of a folder without their extensions.

@@ -543,3 +543,26 @@ func TestPrice(t *testing.T) {
 		t.Errorf("got %g, want 21", got)
 	}
 }
+
+// A variable that is not set disables its server alone, and is a mistake for Check. Settings need theirs.
+func TestUnsetVariable(t *testing.T) {
+	dir := write(t, "f.yaml", `mcpServers:
+  hr: {url: "https://${HR_HOST}/mcp", headers: {A: "Bearer ${HR_TOKEN}"}, timeout: "${T}", session: shared, max_parallel: 3}
+  files: {command: npx, args: [x]}
+`)
+	path := filepath.Join(dir, "f.yaml")
+	cfg, err := config.Load([]string{path}, environment("HR_HOST", "hr.example.com"))
+	if err != nil || len(cfg.Servers) != 2 {
+		t.Fatalf("got %v, %v; want two servers", cfg.Servers, err)
+	}
+	const why = "mcpServers.hr.headers.A: environment variable HR_TOKEN is not set; set it or write ${HR_TOKEN:-default}"
+	if hr := cfg.Servers[0]; !hr.Disabled || hr.Unusable != why || hr.MaxParallel != 3 {
+		t.Errorf("got %+v, want it disabled because %s", hr, why)
+	}
+	if files := cfg.Servers[1]; files.Disabled || files.Unusable != "" {
+		t.Errorf("got %+v, want the other server enabled", files)
+	}
+	if _, err := config.Check([]string{path}, environment("HR_HOST", "hr.example.com")); err == nil || err.Error() != path+":2:52: "+why {
+		t.Errorf("Check: got %v, want the mistake", err)
+	}
+}

@@ -20,9 +20,10 @@ type Report struct {
 }
 
 // Check loads the configuration as Load does, and also fails if `nexus serve` would, for example because the audit log
-// cannot be opened. It warns about commands that do not exist on this machine.
+// cannot be opened, or would do without a server, because a variable is not set. It warns about commands that do not
+// exist on this machine.
 func Check(paths []string, opts Options) (Report, error) {
-	opts.programs = true
+	opts.programs, opts.strict = true, true
 	cfg, err := Load(paths, opts)
 	if err != nil {
 		return Report{}, err

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -63,14 +64,20 @@ func (c loader) name(doc *document, path string, m *ast.MappingValueNode) error 
 	return nil
 }
 
-// server reads one entry. For a disabled server, and with shape, it checks only the shape, not the values.
+// server reads one entry. For a disabled server, and with shape, it checks only the shape, not the values. A server
+// that needs a variable which is not set is disabled.
 func (c loader) server(
 	doc *document, path string, m *ast.MappingValueNode, shape bool,
 ) (downstream.ServerConfig, error) {
 	cfg := downstream.ServerConfig{Name: keyOf(m)}
 	shape = shape || c.disabled(doc, m.Value)
 	if err := doc.expand(path, m.Value, c.env, shape); err != nil {
-		return cfg, err
+		var wrong *Error
+		if !errors.As(err, &wrong) || !wrong.unset || c.strict {
+			return cfg, err
+		}
+		cfg.Unusable, shape = wrong.Message, true
+		_ = doc.expand(path, m.Value, c.env, true) // leaves as written what cannot be expanded
 	}
 	entry := m.Value
 	if mapping, ok := entry.(*ast.MappingNode); ok && shape {
@@ -79,6 +86,7 @@ func (c loader) server(
 	if err := doc.decode(path, entry, &cfg); err != nil {
 		return cfg, err
 	}
+	cfg.Disabled = cfg.Disabled || cfg.Unusable != ""
 	s := serverCheck{c.checker, doc, path, &cfg}
 	s.transport()
 	s.shape()

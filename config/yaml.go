@@ -41,6 +41,8 @@ type Error struct {
 	Line    int    // from 1; 0 = the file as a whole
 	Column  int    // from 1, in characters
 	Message string // one line
+
+	unset bool // an environment variable is not set
 }
 
 // Error returns "file:line:column: message" without unknown parts.
@@ -329,7 +331,9 @@ func (d *document) expand(path string, n ast.Node, env func(string) (string, boo
 	case *ast.StringNode:
 		text, err := expand(v.Value, env, d.json)
 		if err != nil && !lenient {
-			return mistake(d.name, v.Token, "%s: %v", path, err)
+			wrong := mistake(d.name, v.Token, "%s: %v", path, err)
+			wrong.unset = errors.As(err, new(*unset))
+			return wrong
 		}
 		if err == nil && text != v.Value {
 			d.written[v] = v.Value

@@ -99,3 +99,26 @@ func TestCallWaitsForStart(t *testing.T) {
 		}
 	})
 }
+
+// A list that was too late because its server was still starting does not shorten the wait for the first real list.
+func TestListAfterStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.dial = func(context.Context) error { time.Sleep(7 * time.Second); return nil } // of the fake clock
+		s.list = func(*server, mcptest.Message) (string, string) {
+			time.Sleep(time.Second)
+			return `{"tools":[` + tool("echo") + `]}`, ""
+		}
+		m := start(t, pipes([]string{"a"}, s))
+		defer m.Stop()
+		if missing := catalogOf(t, m).Missing; len(missing) != 1 {
+			t.Errorf("while it starts: got %v missing, want the server", missing)
+		}
+		time.Sleep(1950 * time.Millisecond)
+		catalogOf(t, m) // its list begins before the session and is read in it
+		time.Sleep(100 * time.Millisecond)
+		if missing := catalogOf(t, m).Missing; len(missing) != 0 {
+			t.Errorf("after its start: got %v missing, want none", missing)
+		}
+	})
+}

@@ -225,10 +225,10 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 			continue // just removed by a new configuration
 		}
 		h.Servers[name] = st
-		switch st.Status {
-		case downstream.StateConnected:
+		switch {
+		case st.Status == downstream.StateConnected:
 			up++
-		case downstream.StateDisabled:
+		case st.Status == downstream.StateDisabled && st.LastError == nil: // on purpose
 		default:
 			down++
 		}

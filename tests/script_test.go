@@ -48,7 +48,7 @@ func rudeServer(t *testing.T) (url string) {
 }
 
 func nexusCommand(ts *testscript.TestScript, negated bool, args []string) {
-	if negated || len(args) < 2 {
+	if negated || len(args) < 1 {
 		ts.Fatalf("usage: nexus CODE ARGS…")
 	}
 	want, err := strconv.Atoi(args[0])

@@ -22,6 +22,14 @@ const (
 // waits for. Each has its connect_timeout. The end of ctx also ends the wait, without an error. await returns the last
 // state that it read.
 func await(ctx context.Context, w *world, b backend, tool string) (*state, error) {
+	return awaitWith(ctx, w, b, tool, func(*bar, []string) error { return nil })
+}
+
+// awaitWith is like await, and calls during with the servers that it waits for, in order, each time that it looks.
+// Before during prints, it hides the bar.
+func awaitWith(
+	ctx context.Context, w *world, b backend, tool string, during func(bar *bar, starting []string) error,
+) (*state, error) {
 	bar := newBar(w)
 	defer bar.close()
 	began := time.Now()
@@ -54,6 +62,9 @@ func await(ctx context.Context, w *world, b backend, tool string) (*state, error
 			return h, nil
 		}
 		slices.Sort(starting)
+		if err := during(bar, starting); err != nil {
+			return nil, err
+		}
 		waited := time.Since(began)
 		switch {
 		case w.terminal && waited > showAfter:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
@@ -153,6 +154,19 @@ func healthOf(ctx context.Context, b backend) (*state, error) {
 		return nil, fmt.Errorf("reading the health: %w", err)
 	}
 	return h, nil
+}
+
+// mistaken returns the servers that are disabled by a mistake in the configuration, with the reasons; h may be nil.
+func (h *state) mistaken() (out []string) {
+	if h == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Servers)) {
+		if s := h.Servers[name]; s.Status == downstream.StateDisabled && s.LastError != nil {
+			out = append(out, name+" (disabled: "+s.LastError.Message+")")
+		}
+	}
+	return out
 }
 
 // idle reports whether every server is disabled.

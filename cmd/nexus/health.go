@@ -17,6 +17,7 @@ type healthCmd struct {
 }
 
 func (c *healthCmd) Run(w *world) error {
+	c.names = true
 	b, done, err := c.backend(w, c.remote)
 	if err != nil {
 		return err

@@ -93,8 +93,9 @@ func run(w *world, args []string) int {
 	w.args = args
 	var c cli
 	exited := -1
-	if len(args) > 0 && args[0] == "help" {
-		args = append(slices.Clone(args[1:]), "--help")
+	bare := len(args) == 0
+	if bare || args[0] == "help" {
+		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
 	}
 	parser, err := kong.New(&c,
 		kong.Name("nexus"), kong.Description("AgenticNexus: one MCP server in front of many, with a planner."),
@@ -105,7 +106,10 @@ func run(w *world, args []string) int {
 		return exitFailed
 	}
 	parsed, err := parser.Parse(args)
-	if exited >= 0 {
+	switch {
+	case bare:
+		return exitUsage
+	case exited >= 0:
 		return exited // --help, --version
 	}
 	if err != nil {

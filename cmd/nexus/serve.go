@@ -72,8 +72,12 @@ func (c *serveCmd) Run(w *world) error {
 	if c.idle(cfg) {
 		a.Log().Warn(idleHint)
 	}
+	if ignored := c.ignored(); ignored != "" {
+		a.Log().Warn("--demo ignores the folder " + ignored + "; add --config " + ignored + " to use it, too")
+	}
 	if w.terminal {
-		fmt.Fprintf(w.stderr, "MCP at http://%s/mcp (stop with Ctrl+C)\n", a.Addr())
+		base := "http://" + a.Addr()
+		fmt.Fprintf(w.stderr, "Page: %[1]s/ui/\nMCP:  %[1]s/mcp (questions), %[1]s/proxy/mcp (all tools)\nStop with Ctrl+C.\n", base)
 	}
 	notify(a.Log(), "READY=1")
 	(&follower{app: a, load: c.reload, files: files, used: cfg}).follow(w.ctx, hangup)

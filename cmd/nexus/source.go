@@ -23,6 +23,7 @@ type source struct {
 	Demo   bool     `help:"Use the built-in demo servers; needs no configuration, network or key."`
 
 	calls bool // the command calls tools, which the audit log has to record
+	names bool // the command itself names servers that are disabled by a mistake
 	joins bool // the command is a replica if the configuration has a cluster
 }
 
@@ -47,6 +48,14 @@ func (s *source) options() config.Options {
 	return o
 }
 
+// ignored returns the default folder if --demo ignores its files; else it is empty.
+func (s *source) ignored() string {
+	if s.Demo && len(s.Config) == 0 && config.Implied() {
+		return config.DefaultFolder
+	}
+	return ""
+}
+
 // open makes an App for a command that runs once. It prints configuration warnings. The App's log is discarded unless
 // the configuration sets a level.
 func (s *source) open(w *world) (*app.App, func(), error) { return s.openTaped(w, nil) }
@@ -63,6 +72,11 @@ func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 	logs := w.stderr
 	if cfg.Log.Level == telemetry.DefaultLog().Level {
 		logs = io.Discard
+		for _, server := range cfg.Servers {
+			if server.Unusable != "" && !s.names {
+				fmt.Fprintf(w.stderr, "nexus: server %s is disabled: %s\n", server.Name, server.Unusable)
+			}
+		}
 	}
 	a, err := s.app(w.ctx, cfg, t, logs)
 	if err != nil {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
@@ -20,8 +24,33 @@ type toolsCmd struct {
 type toolsListCmd struct {
 	source
 	remote
-	Search string `help:"List only tools that match this description, best first." placeholder:"TEXT"`
-	JSON   bool   `name:"json" help:"Print the structured content."`
+	Search string   `help:"List only tools that match this description, best first." placeholder:"TEXT"`
+	Wait   patience `help:"Print nothing before all servers have started; --wait=DURATION, such as 5s, waits at most so long."`
+	JSON   bool     `name:"json" help:"Print the structured content, once all servers have started."`
+}
+
+// patience is a flag with an optional duration.
+type patience struct {
+	given bool
+	most  *time.Duration // nil = without a limit
+}
+
+// IsBool lets the flag stand alone.
+func (*patience) IsBool() bool { return true }
+
+// Decode implements kong.MapperValue.
+func (p *patience) Decode(ctx *kong.DecodeContext) error {
+	p.given = true
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		return nil
+	}
+	text := ctx.Scan.Pop().String()
+	most, err := time.ParseDuration(text)
+	if err != nil || most < 0 {
+		return fmt.Errorf("want a duration such as 5s, got %q", text)
+	}
+	p.most = &most
+	return nil
 }
 
 // Columns of the list of tools.
@@ -31,13 +60,40 @@ const (
 	maxDescription = 100
 )
 
+// Run prints the tools once all servers have started. If they take longer than a list, it first prints the tools of
+// those that have, and then those of each that comes, unless one whole list is wanted.
 func (c *toolsListCmd) Run(w *world) error {
+	c.names = true
 	b, done, err := c.backend(w, c.remote)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if _, err := await(w.ctx, w, b, ""); err != nil {
+	ctx, cancel := context.WithCancel(w.ctx)
+	if c.Wait.most != nil {
+		ctx, cancel = context.WithTimeout(w.ctx, *c.Wait.most)
+	}
+	defer cancel()
+	l := toolList{c, w, b, map[string]bool{}}
+	early := make(chan struct{}) // closed when the router has waited for its servers as long as it does for a list
+	go func() {
+		defer close(early)
+		_, _ = b.tools(w.ctx, c.Search) // it is listed again
+	}()
+	defer func() { <-early }()
+	left := 0
+	if _, err := awaitWith(ctx, w, b, "", func(bar *bar, starting []string) error {
+		select {
+		case <-early:
+		default:
+			return nil
+		}
+		if c.JSON || c.Wait.given || left == len(starting) {
+			return nil
+		}
+		left = len(starting)
+		return l.printReady(bar, starting)
+	}); err != nil {
 		return err
 	}
 	raw, err := b.tools(w.ctx, c.Search)
@@ -52,9 +108,10 @@ func (c *toolsListCmd) Run(w *world) error {
 	if err != nil && !errors.Is(err, errNotOffered) {
 		return err
 	}
-	if err := c.print(w, raw, health.changed()); err != nil {
+	if err := l.print(raw, health.changed(), true); err != nil {
 		return err
 	}
+	missing = append(missing, health.mistaken()...)
 	for _, m := range missing {
 		fmt.Fprintln(w.stderr, "nexus: not listed: "+firstLine(m, 300))
 	}
@@ -64,7 +121,40 @@ func (c *toolsListCmd) Run(w *world) error {
 	return nil
 }
 
-func (c *toolsListCmd) print(w *world, raw json.RawMessage, changed changedTools) error {
+// toolList prints tools, each once.
+type toolList struct {
+	cmd   *toolsListCmd
+	w     *world
+	b     backend
+	shown map[string]bool // servers whose tools were printed
+}
+
+// printReady prints the tools of the servers that do not start any more, and names those that do.
+func (l *toolList) printReady(bar *bar, starting []string) error {
+	raw, err := l.b.tools(l.w.ctx, l.cmd.Search)
+	if err != nil {
+		return context.Cause(l.w.ctx) // nothing is listed yet
+	}
+	health, err := healthOf(l.w.ctx, l.b)
+	if err != nil {
+		return err
+	}
+	bar.close()
+	if err := l.print(raw, health.changed(), false); err != nil {
+		return err
+	}
+	if len(l.shown) == 0 {
+		fmt.Fprintf(l.w.stderr, "nexus: still starting: %s; their tools follow\n", strings.Join(starting, ", "))
+	}
+	for name := range health.Servers {
+		l.shown[name] = l.shown[name] || !slices.Contains(starting, name)
+	}
+	return nil
+}
+
+// print prints the tools of the servers that are not shown yet; last means that no others follow.
+func (l *toolList) print(raw json.RawMessage, changed changedTools, last bool) error {
+	c, w := l.cmd, l.w
 	if c.JSON {
 		marked, err := changed.mark(raw, c.Search == "")
 		if err == nil {
@@ -82,7 +172,7 @@ func (c *toolsListCmd) print(w *world, raw json.RawMessage, changed changedTools
 	if columns, ok := width(w.stdout); ok {
 		room = max(20, min(room, columns-nameColumns-serverColumns-2))
 	}
-	if len(listed.Tools) == 0 && c.Search != "" {
+	if last && len(listed.Tools) == 0 && c.Search != "" {
 		fmt.Fprintf(w.stderr, "nexus: no tool matches %q; try other words, or nexus tools to list all\n", firstLine(c.Search, 100))
 	}
 	row := func(name, server, text string) error {
@@ -94,11 +184,14 @@ func (c *toolsListCmd) print(w *world, raw json.RawMessage, changed changedTools
 		if changed.take(t.Server, t.Name) {
 			t.Description = "[changed] " + t.Description
 		}
+		if l.shown[t.Server] {
+			continue
+		}
 		if err := row(t.Name, t.Server, t.Description); err != nil {
 			return err
 		}
 	}
-	if c.Search != "" {
+	if c.Search != "" || !last {
 		return nil
 	}
 	for _, server := range slices.Sorted(maps.Keys(changed)) { // quarantined, or not listed any more

@@ -64,7 +64,7 @@ func (ls *Lists) Get(ctx context.Context, method string, by Reader) (*List, erro
 		return nil, err
 	}
 	var enough <-chan time.Time
-	if by == ForRouter && l.slowBefore != nil {
+	if started := l.early && ls.conn.Session() != nil; by == ForRouter && l.slowBefore != nil && !started {
 		enough = time.After(time.Until(l.Requested.Add(routerWait)))
 	}
 	select {
@@ -95,7 +95,7 @@ func (ls *Lists) request(method string, by Reader) (*List, error) {
 	}
 	l := &List{done: make(chan struct{}), Requested: time.Now(), Number: s.lists.next()}
 	if former != nil && former.slow && time.Since(former.Requested) < routerAge {
-		l.slowBefore = former.err
+		l.slowBefore, l.early = former.err, former.session == nil
 	}
 	ls.requests[method] = l
 	s.wg.Go(func() { ls.fill(l, method) })
@@ -286,6 +286,7 @@ type List struct {
 	Requested  time.Time
 	Number     int64 // increases with each request to the server
 	slowBefore error // failure of the request before, if that was slow
+	early      bool  // that request was slow because there was no session
 
 	done         chan struct{} // closed when the list has been read or has failed
 	err          error

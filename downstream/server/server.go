@@ -119,6 +119,9 @@ func New(c Config, opts *Options) *Server {
 		s.Pins.store = opts.Pins
 	}
 	s.health = newMonitor(s)
+	if c.Unusable != "" {
+		s.health.failed(s.failure(reason.Unavailable, c.Unusable))
+	}
 	if auth, ok := c.OAuth(); ok {
 		s.tokens = oauth.NewSource(auth, opts.Tokens, opts.Mask, opts.Logger)
 	}

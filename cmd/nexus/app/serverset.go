@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -30,6 +31,15 @@ func newServerSet(servers []downstream.ServerConfig, withDemo bool, s switches) 
 	return f
 }
 
+// warnUnusable logs the servers that are disabled because of a mistake.
+func warnUnusable(servers []downstream.ServerConfig, log *slog.Logger) {
+	for _, s := range servers {
+		if s.Unusable != "" {
+			log.Warn("server disabled", "server", s.Name, "error", s.Unusable)
+		}
+	}
+}
+
 // servers returns the effective configuration.
 func (f *serverSet) servers() []downstream.ServerConfig {
 	all := slices.Clone(f.configured)
@@ -38,7 +48,7 @@ func (f *serverSet) servers() []downstream.ServerConfig {
 	}
 	switched := f.switches.enabled()
 	for i := range all {
-		if enabled, ok := switched[all[i].Name]; ok {
+		if enabled, ok := switched[all[i].Name]; ok && all[i].Unusable == "" {
 			all[i].Disabled = !enabled
 		}
 		all[i] = f.placed.of(all[i])

@@ -32,7 +32,7 @@ function problem(s) {
   const parts = [];
   const broken = s.breaker !== "closed";
   if (s.status !== "disabled" && broken) parts.push(s.breaker === "open" ? "calls are held back (breaker open)" : "calls kept failing, the next one is a trial (breaker half-open)");
-  if (s.last_error && (s.status !== "connected" || broken) && s.status !== "disabled") parts.push(`${s.last_error.reason}: ${s.last_error.message}`);
+  if (s.last_error && (s.status !== "connected" || broken)) parts.push(`${s.last_error.reason}: ${s.last_error.message}`);
   if (s.changed) parts.push(`${count(s.changed.length, "tool")} changed since approved`);
   if (s.findings) parts.push("hidden characters in definitions");
   if (s.quarantined_tools) parts.push(`${count(s.quarantined_tools.length, "tool")} quarantined`);

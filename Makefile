@@ -62,7 +62,7 @@ soak: ## a router under mixed load, restarts and faults for SOAK_DURATION with S
 cluster: build ## a NATS server, three replicas and a load balancer on this machine, until Ctrl-C
 	$(GO) run ./tests/clustertest/run bin/nexus
 
-cluster-soak: ## three replicas under load, killed and restarted RUNS times; prints the figures
+cluster-soak: ## three replicas under load, killed and restarted RUNS times, and NATS disturbed; prints the figures
 	CLUSTER_RUNS=$(RUNS) $(GO) test -count=1 -timeout 0 -run TestClusterSoak -v ./tests
 
 bench: ## all benchmarks

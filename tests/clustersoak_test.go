@@ -15,6 +15,7 @@ func TestClusterSoak(t *testing.T) {
 		t.Skip("runs by make cluster-soak")
 	}
 	t.Run("kills", func(t *testing.T) { soakKills(t, runs) })
+	t.Run("NATS", soakNATS)
 	t.Run("restarts", func(t *testing.T) { rollingRestarts(t, runs) })
 }
 

@@ -26,6 +26,7 @@ type replicated struct {
 	replicas []*clustertest.Replica
 	logs     []*mcptest.Log
 	balancer *clustertest.Balancer
+	front    string // URL of the balancer that load goes through
 	work     *mcptest.Server
 	ledger   mcptest.Ledger
 	http     *http.Client // with a new connection for each request
@@ -61,6 +62,7 @@ func clusterOf(t *testing.T, n int, server string, more ...string) *replicated {
 	if c.balancer, err = clustertest.NewBalancer(addresses...); err != nil {
 		t.Fatal(err)
 	}
+	c.front = c.balancer.URL()
 	t.Cleanup(c.balancer.Close)
 	return c
 }

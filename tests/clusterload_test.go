@@ -58,7 +58,7 @@ func (c *replicated) load(perReplica int, pace time.Duration) *load {
 
 // through returns a client with the session of another, through the balancer.
 func (c *replicated) through(of *mcptest.Client) *mcptest.Client {
-	return &mcptest.Client{URL: c.balancer.URL() + "/proxy/mcp", HTTP: c.http, Session: of.Session}
+	return &mcptest.Client{URL: c.front + "/proxy/mcp", HTTP: c.http, Session: of.Session}
 }
 
 func (l *load) run(ctx context.Context, client *mcptest.Client, home *clustertest.Replica, caller int, pace time.Duration) {

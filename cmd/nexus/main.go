@@ -47,6 +47,7 @@ type cli struct {
 	Health  healthCmd  `cmd:"" help:"Show the health of the servers and models."`
 	Cluster clusterCmd `cmd:"" help:"Show the replicas of a cluster, and empty one."`
 	Batch   batchCmd   `cmd:"" help:"Ask the questions in a file, check the answers, report and compare."`
+	Server  serverCmd  `cmd:"" help:"Examine servers."`
 	Audit   auditCmd   `cmd:"" help:"Check the audit log."`
 	Auth    authCmd    `cmd:"" help:"Log in to servers that want OAuth tokens."`
 	Policy  policyCmd  `cmd:"" help:"Explain decisions on calls."`

@@ -16,6 +16,7 @@ import (
 // TestBatchKill kills a batch at random points and resumes it: each case has one line in the end. BATCH_KILLS says how
 // often.
 func TestBatchKill(t *testing.T) {
+	t.Parallel()
 	kills := 10
 	if text := os.Getenv("BATCH_KILLS"); text != "" {
 		kills = atoi(t, text)
@@ -102,6 +103,7 @@ func size(path string) int64 {
 
 // TestBatchDemo asks the demo servers what testdata/batch/demo.yaml asks, without a model.
 func TestBatchDemo(t *testing.T) {
+	t.Parallel()
 	suite, err := filepath.Abs(filepath.Join("testdata", "batch", "demo.yaml"))
 	if err != nil {
 		t.Fatal(err)

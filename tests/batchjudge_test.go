@@ -13,6 +13,7 @@ import (
 
 // A model judges answers by rubrics, and prices make costs of tokens.
 func TestBatchJudge(t *testing.T) {
+	t.Parallel()
 	model := llmtest.New(t)
 	judges := func(r llmtest.Request) bool { return strings.HasPrefix(r.System, "You judge") }
 	model.When(func(r llmtest.Request) bool { return judges(r) && strings.Contains(r.Text, "names the sum") },

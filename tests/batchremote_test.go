@@ -59,6 +59,7 @@ func ended(t *testing.T, c *exec.Cmd, code int) (output string) {
 
 // A batch waits where the router's rate limit asks for it, and --yes gives consent.
 func TestBatchRemote(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "rate_limit: {requests: 4, per: 1s}\nexecution: {confirm_writes: always}", "--demo")
 	out := filepath.Join(t.TempDir(), "results.jsonl")
 	if got := ended(t, batch(t, sums(t, 10), "--out", out, "--remote", r.url), 0); !strings.Contains(got, "10 of 10 done: 10 passed") {
@@ -104,6 +105,7 @@ func TestBatchRemoteGone(t *testing.T) {
 
 // An interrupt finishes what runs, keeps it, and tells how to resume.
 func TestBatchInterrupt(t *testing.T) {
+	t.Parallel()
 	in, out := sums(t, 5000), filepath.Join(t.TempDir(), "results.jsonl")
 	c := batch(t, in, "--out", out, "--demo", "--concurrency", "2")
 	mcptest.Eventually(t, "a result", func() bool { return lines(out) > 0 })
@@ -126,6 +128,7 @@ func TestBatchInterrupt(t *testing.T) {
 
 // A question that waits for the rate limit does not hold up an interrupt, and its wait is not its latency.
 func TestBatchInterruptWhileRefused(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "rate_limit: {requests: 1, per: 10m}", "--demo")
 	in, out := sums(t, 3), filepath.Join(t.TempDir(), "results.jsonl")
 	c := batch(t, in, "--out", out, "--remote", r.url, "--concurrency", "1")

@@ -74,6 +74,7 @@ func sameResults(t *testing.T, recorded, replayed string) {
 
 // A replay of the demo suite gives the same results, however many questions are under way, and also when it is resumed.
 func TestBatchReplayDemo(t *testing.T) {
+	t.Parallel()
 	suite, err := filepath.Abs(filepath.Join("testdata", "batch", "demo.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +130,7 @@ func counter(t *testing.T, key string) (server *httptest.Server) {
 // A replay needs neither models nor servers, gives each question its own answers though all are the same questions,
 // and a recording has no secrets.
 func TestBatchReplayModels(t *testing.T) {
+	t.Parallel()
 	model := llmtest.New(t)
 	var asked atomic.Int64
 	model.Script(func(r llmtest.Request) (llmtest.Reply, bool) {
@@ -205,6 +207,7 @@ func TestBatchReplayModels(t *testing.T) {
 
 // A replay on another day and elsewhere asks models the same as the recording, also about servers with instructions.
 func TestBatchReplayLater(t *testing.T) {
+	t.Parallel()
 	model := llmtest.New(t)
 	const plan = `[{"tool":"calculate","arguments":{"expression":"6 * 7"}},{"tool":"count","arguments":{"x":1}}]`
 	model.Script(func(r llmtest.Request) (llmtest.Reply, bool) {
@@ -244,6 +247,7 @@ func TestBatchReplayLater(t *testing.T) {
 }
 
 func TestBatchTapeUsage(t *testing.T) {
+	t.Parallel()
 	in, dir := sums(t, 1), t.TempDir()
 	full := filepath.Join(dir, "full")
 	if err := os.Mkdir(full, 0o700); err != nil {

@@ -32,6 +32,7 @@ func (c *replicated) page(r *clustertest.Replica, method, path, body string) (in
 
 // A server that is switched at one replica is switched at all, also after a restart; without NATS nothing is switched.
 func TestClusterSwitch(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, 2)
 	one, other := c.replicas[0], c.replicas[1]
 	disabled := func(r *clustertest.Replica) bool {
@@ -61,6 +62,7 @@ func TestClusterSwitch(t *testing.T) {
 
 // What the command approves holds at all replicas.
 func TestClusterApprove(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, 2)
 	for _, r := range c.replicas {
 		c.want(c.dial(r), "result")

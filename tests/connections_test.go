@@ -17,6 +17,7 @@ import (
 // Connections of one address do not block a router with few file descriptors, whether they send nothing or begin a
 // request that they never end.
 func TestFewFileDescriptors(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs several loopback addresses")
 	}

@@ -12,6 +12,7 @@ import (
 
 // A session by hand with curl: connect to /sse, then post what a client says to the address it tells.
 func TestCurlSSE(t *testing.T) {
+	t.Parallel()
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Skip("needs curl")

@@ -12,6 +12,7 @@ import (
 
 // The question of the README, over HTTP, with its progress.
 func TestServeDemo(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "", "--demo")
 	type progress struct {
 		Token    string  `json:"progressToken"`
@@ -60,6 +61,7 @@ func TestServeDemo(t *testing.T) {
 }
 
 func TestServeOps(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "", "--demo")
 	for path, want := range map[string]string{
 		"/livez": "ok", "/readyz": "ok", "/healthz": `"status": "healthy"`, "/metrics": "# HELP",
@@ -78,6 +80,7 @@ func TestServeOps(t *testing.T) {
 }
 
 func TestServeKeys(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "auth: {api_keys: [{name: ci, sha256: 62af8704764faf8ea82fc61ce9c4c3908b6cb97d463a634e9e587d7c885db0ef}]}", "--demo")
 	for _, tt := range []struct {
 		path, header, value string
@@ -120,6 +123,7 @@ func TestServeKeys(t *testing.T) {
 
 // Any request is served without a handshake, and what no tool is called is refused by its name.
 func TestServeLenient(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "", "--demo")
 	m := post(t, r.url+"/mcp", request("a", "tools/list", map[string]any{}), nil)
 	if string(m.ID) != `"a"` {

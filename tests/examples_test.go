@@ -27,6 +27,7 @@ func example(t *testing.T, name string, programs ...string) string {
 }
 
 func TestExampleShell(t *testing.T) {
+	t.Parallel()
 	path := example(t, "ask.sh", "sh", "curl", "jq")
 	r := serve(t, "", "--demo")
 	out, err := exec.Command("sh", path, `What is 15% of 2500? And book a "flight" to Mars`, r.url+"/mcp").CombinedOutput()
@@ -71,6 +72,7 @@ func TestExamplePython(t *testing.T) {
 
 // The steps of the workflow run twice: first for the main branch, and then for a change.
 func TestExampleWorkflow(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile(example(t, "batch.yml", "bash"))
 	if err != nil {
 		t.Fatal(err)

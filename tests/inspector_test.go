@@ -98,6 +98,7 @@ func TestInspector(t *testing.T) {
 
 // The Inspector as a desktop client: it starts nexus itself.
 func TestInspectorStdio(t *testing.T) {
+	t.Parallel()
 	c := others(t)
 	out := c.inspect(program, "stdio", "--demo", "--method", "tools/call", "--tool-name", "run",
 		"--tool-arg", "tool=calculate", "--tool-arg", `parameters={"expression":"2500 * 0.15"}`)

@@ -17,6 +17,7 @@ import (
 
 // TestOAuth logs in to a server with the program, while a router runs that uses the login at once.
 func TestOAuth(t *testing.T) {
+	t.Parallel()
 	o := &mcptest.OAuth{}
 	t.Cleanup(mcptest.ServeOAuth(o, &mcptest.Server{}))
 	state := t.TempDir()

@@ -1,7 +1,10 @@
 package tests
 
 import (
+	"flag"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/tests/nexustest"
@@ -17,5 +20,6 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(soleServer); dir != "" {
 		os.Exit(serveAlone(dir))
 	}
+	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))) // the tests wait for programs; -parallel has the last word
 	os.Exit(nexustest.Run(m, func(built string) { program = built }))
 }

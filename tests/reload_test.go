@@ -44,6 +44,7 @@ func (r *router) configure(content string) {
 // The running program takes over a changed file while calls are in flight, keeps the last good configuration
 // where the file has a mistake, and reads everything anew at SIGHUP.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	none := func(string) {}
 	first, second := newDownstream(t, "first", none), newDownstream(t, "second", none)
 	entry := func(d *downstream) string { return fmt.Sprintf("  %s: {url: %q}\n", d.name, d.url) }
@@ -105,6 +106,7 @@ func TestReload(t *testing.T) {
 
 // A folder that is away for a moment changes nothing.
 func TestReload_FolderIsAway(t *testing.T) {
+	t.Parallel()
 	d := newDownstream(t, "first", func(string) {})
 	dir := filepath.Join(t.TempDir(), "config")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -132,6 +134,7 @@ func TestReload_FolderIsAway(t *testing.T) {
 
 // Not one call is lost while the configuration changes under load.
 func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
 	d := newDownstream(t, "d", func(string) {})
 	close(d.release)
 	content := func(i int) string {
@@ -174,6 +177,7 @@ func TestReloadUnderLoad(t *testing.T) {
 
 // SIGHUP does not end a program that is still starting: here its server sends it, and the start waits for that server.
 func TestHangupWhileStarting(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "name_conflicts: error\nmcpServers:\n  a: {command: sh, args: [-c, \"mkdir once && kill -HUP $PPID\"]}\n")
 	r.waitLog(`configuration reloaded`)
 }

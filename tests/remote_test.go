@@ -16,6 +16,7 @@ import (
 
 // The tools of a router elsewhere are listed, found and called as those of one in the process.
 func TestToolsRemote(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "mcpServers: {closed: {url: \"http://127.0.0.1:1/mcp\"}}", "--demo")
 	r.waitLog("cannot connect to server")
 	run := func(want int, args ...string) (stdout, stderr string) {
@@ -54,6 +55,7 @@ func TestToolsRemote(t *testing.T) {
 
 // A key does not leave this machine over plain HTTP, unless --insecure allows it.
 func TestRemote_KeyOverPlainHTTP(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var all []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,6 +116,7 @@ func TestRemote_KeyOverPlainHTTP(t *testing.T) {
 
 // A router that does not say how its servers are can still be used.
 func TestToolsRemote_RestrictedRouter(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "router: {tools: [run]}", "--demo")
 	out, err := command(t.TempDir(), "call", "calculate", `{"expression": "6 * 7"}`, "--remote", r.url).CombinedOutput()
 	if err != nil || string(out) != "42\n" {
@@ -127,6 +130,7 @@ func TestToolsRemote_RestrictedRouter(t *testing.T) {
 
 // nexus health asks the model's endpoint whether it takes the key, without a question to the model.
 func TestHealthOfModel(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		list, ask int // status of GET /models and of a completion without messages
 		code      int
@@ -171,6 +175,7 @@ func TestHealthOfModel(t *testing.T) {
 
 // A router elsewhere answers as one in the process does: with progress, the same bytes of a plan and the same exit code.
 func TestQueryRemote(t *testing.T) {
+	t.Parallel()
 	server := mcp.NewServer(&mcp.Implementation{Name: "long", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "story"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", 20_000)}}}, nil, nil
@@ -210,6 +215,7 @@ func TestQueryRemote(t *testing.T) {
 
 // A router elsewhere asks the user of nexus query by elicitation; --yes answers. Without a terminal nobody can be asked.
 func TestQueryRemote_Consent(t *testing.T) {
+	t.Parallel()
 	r := serve(t, "execution: {confirm_writes: always}", "--demo")
 	file := filepath.Join(t.TempDir(), "plan.json")
 	plan := `[{"tool":"send_email","arguments":{"to":"a@b.c","subject":"s","body":"b"}}]`

@@ -19,6 +19,7 @@ import (
 // there is `nexus CODE ARGS…`, which runs the program and wants that exit code. RUDE_URL is a server whose texts
 // have control characters in them and that sends pictures.
 func TestScript(t *testing.T) {
+	t.Parallel()
 	rude := rudeServer(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),

@@ -19,6 +19,7 @@ globalThis.fetch = (address, options) => fetched(new URL(address, %q), options);
 // The client program in the documentation of search notifications, byte for byte, hears of the change before
 // the result.
 func TestSearchProgram(t *testing.T) {
+	t.Parallel()
 	c := others(t)
 	r := serve(t, fmt.Sprintf("mcpServers: {files: {command: %q, args: [%q, %q]}}", c.node, c.script("server-filesystem", "dist/index.js"), t.TempDir()))
 	mcptest.Eventually(t, "the server to be connected", func() bool { return strings.Contains(r.log.String(), "connected to server") })

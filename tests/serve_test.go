@@ -62,6 +62,7 @@ func serve(t *testing.T, config string, args ...string) *router {
 
 // A port that is taken is one line that says what to do, and nothing else.
 func TestPortInUse(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -180,6 +181,7 @@ func hasAll(environ []byte, variables []string) bool {
 
 // A service manager that asks for it is told when the router is ready, and when it begins to stop.
 func TestNotify(t *testing.T) {
+	t.Parallel()
 	name := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {

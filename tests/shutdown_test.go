@@ -95,6 +95,7 @@ func receive(t *testing.T, from <-chan string, what string) string {
 
 // Calls in flight finish, nothing new begins, and the servers are left in reverse order.
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var order []string
 	deleted := func(name string) {
@@ -136,6 +137,7 @@ func TestShutdown(t *testing.T) {
 
 // What does not finish within the grace period is cut off, and the exit code tells.
 func TestShutdownForced(t *testing.T) {
+	t.Parallel()
 	d := newDownstream(t, "stuck", func(string) {})
 	defer close(d.release)
 	r := serve(t, fmt.Sprintf("{mcpServers: {stuck: {url: %q}}, shutdown: {grace: 100ms}}", d.url))

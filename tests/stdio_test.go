@@ -48,6 +48,7 @@ func piped(t *testing.T, lines ...string) []message {
 
 // Requests that are all there at once, without a handshake, are all answered after the end of the input.
 func TestStdioPipelined(t *testing.T) {
+	t.Parallel()
 	var lines []string
 	want := map[string]string{}
 	for i := range 50 {
@@ -77,6 +78,7 @@ func TestStdioPipelined(t *testing.T) {
 
 // A whole session of a desktop client, its query cut off by the end of the input.
 func TestStdioSession(t *testing.T) {
+	t.Parallel()
 	messages := piped(t,
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
@@ -114,6 +116,7 @@ func TestStdioSession(t *testing.T) {
 }
 
 func TestStdioBadInput(t *testing.T) {
+	t.Parallel()
 	messages := piped(t,
 		`{"jsonrpc":"2.0","id":1,"method":"ping"`,
 		`not JSON`,
@@ -137,6 +140,7 @@ func TestStdioBadInput(t *testing.T) {
 
 // SIGTERM ends it although its input is still open.
 func TestStdioTerminated(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := command(dir, "stdio", "--demo")
 	in, err := cmd.StdinPipe()

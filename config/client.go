@@ -1,10 +1,9 @@
 package config
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
-	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
+	"github.com/agenticnexus/agenticnexus/internal/change"
 )
 
 // clientServers finds the servers in the JSON file of a desktop client: in "mcpServers", "servers" or "mcp.servers". It
@@ -72,11 +71,12 @@ func hasOnly(n ast.Node, keys []string) bool {
 	})
 }
 
-// Imported says what Import did.
+// Imported says what an Addition does.
 type Imported struct {
 	File     string   // the file with the servers
 	Added    []string // names, in the order of the client's file
 	Skipped  []string // names that were there already; they are unchanged
+	Others   []string // those of Skipped whose entries differ
 	Warnings []string // what is left out or changed, one line each
 }
 
@@ -92,87 +92,141 @@ func (i Imported) String() string {
 	return strings.Join(append(lines, i.Warnings...), "\n")
 }
 
-// Import adds the servers of a desktop client's JSON file to servers.yaml; into is that file or its folder. Existing
-// entries, their order and comments stay. Import changes names that the router refuses and writes references to the
-// client's variables as ${VAR}. It keeps secrets in the text, so it writes the file with mode 0600, atomically.
-func Import(path, into string) (Imported, error) {
+// Addition adds servers to servers.yaml. Nothing is written until Files are applied, in their order.
+type Addition struct {
+	Imported
+	Files   []*change.Change  // secrets.env, if there are credentials, and servers.yaml; none if there is nothing to add
+	Secrets []string          // the credentials that go to secrets.env
+	Renamed map[string]string // names in servers.yaml, by the names in the client's file
+}
+
+// Import adds the servers of a desktop client's JSON file to servers.yaml; into is that file or its folder.
+func Import(ctx context.Context, path, into string) (Imported, error) {
 	content, err := readFile(path, maxFile)
 	if err != nil {
 		return Imported{}, mistake(path, nil, "%v", err)
 	}
-	client, err := parse(path, content, isJSON(path, content))
+	a, err := Add(path, content, into)
 	if err != nil {
 		return Imported{}, err
+	}
+	for _, file := range a.Files {
+		if err := file.Apply(ctx, ""); err != nil {
+			return Imported{}, err
+		}
+	}
+	return a.Imported, nil
+}
+
+// Add plans to add the servers in the JSON text of a desktop client to servers.yaml; into is that file or its folder,
+// and path names the text in messages. Existing entries, their order and comments stay. Add changes names that the
+// router refuses and writes references to the client's variables as ${VAR}. Credentials (in env, headers, arguments and
+// addresses) go to secrets.env beside the file, with a ${VAR} in their place. New files are readable by their owner
+// only.
+func Add(path string, content []byte, into string) (*Addition, error) {
+	client, err := parse(path, content, isJSON(path, content))
+	if err != nil {
+		return nil, err
 	}
 	at, servers := clientServers(client.root)
 	if servers == nil {
-		return Imported{}, mistake(path, nil, "has no servers: want mcpServers, servers or mcp.servers")
+		return nil, mistake(path, nil, "has no servers: want mcpServers, servers or mcp.servers")
 	}
-	file, old, err := target(into)
+	file, err := target(into)
 	if err != nil {
-		return Imported{}, err
+		return nil, err
 	}
-	before, err := parseServers(file, old)
+	yaml, err := change.Read(file)
 	if err != nil {
-		return Imported{}, err
+		return nil, err
+	}
+	before, err := parseServers(file, string(yaml.Before))
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := openVault(filepath.Dir(file))
+	if err != nil {
+		return nil, err
 	}
 	c := loader{newChecker(func(string) (string, bool) { return "", false })}
 	c.docs = []*document{client}
-	done := Imported{File: file}
+	done := &Addition{Imported: Imported{File: file}, Renamed: map[string]string{}}
 	var add []*ast.MappingValueNode
 	for _, m := range servers.(*ast.MappingNode).Values {
+		named := keyOf(m)
 		c.rename(client, at, m)
 		name := keyOf(m)
+		done.Renamed[named] = name
+		warned := len(c.warnings)
+		if entry, ok := m.Value.(*ast.MappingNode); ok {
+			c.adapt(client, join(at, name), entry)
+			c.ours(client, join(at, name), entry)
+		}
 		if old := value(before, name); old != nil {
+			c.warnings = c.warnings[:warned]
 			done.Skipped = append(done.Skipped, name)
+			if !secrets.same(name, old, m.Value) {
+				done.Others = append(done.Others, name)
+			}
 			if c.disabled(client, old) && !c.disabled(client, m.Value) {
 				c.warnAt(mistake(path, m.Key.GetToken(),
 					"%s: the existing entry is disabled; remove it and import again to use this one", name))
 			}
 			continue
 		}
-		if entry, ok := m.Value.(*ast.MappingNode); ok {
-			c.adapt(client, join(at, name), entry)
-			c.ours(client, join(at, name), entry)
-		}
 		if err := c.name(client, at, m); err != nil {
-			return Imported{}, err
+			return nil, err
 		}
 		if _, err := c.server(client, join(at, name), m, true); err != nil {
-			return Imported{}, err
+			return nil, err
+		}
+		if entry, ok := m.Value.(*ast.MappingNode); ok {
+			secrets.hide(name, entry)
 		}
 		add, done.Added = append(add, m), append(done.Added, name)
 	}
 	if done.Warnings = c.warnings; c.err != nil || len(add) == 0 {
 		return done, c.err
 	}
-	merged, err := insert(file, old, before, add)
+	merged, err := insert(file, string(yaml.Before), before, add)
 	if err != nil {
-		return Imported{}, err
+		return nil, err
 	}
-	return done, replace(file, merged)
+	yaml.After, done.Secrets = []byte(merged), secrets.moved
+	if secrets.file.Changes() {
+		done.Files = append(done.Files, secrets.file)
+		done.Warnings = append(done.Warnings, secrets.file.File+": has the credentials; keep it to yourself")
+	}
+	done.Files = append(done.Files, yaml)
+	return done, nil
 }
 
-// target returns the servers file for into and its content.
-func target(into string) (file, content string, err error) {
-	file = into
-	if ext := filepath.Ext(into); ext != ".yaml" && ext != ".yml" {
-		file = filepath.Join(into, "servers.yaml")
-		switch found := variants(into, "servers"); {
-		case len(found) > 1:
-			return "", "", fmt.Errorf("%s: holds %s; keep one", into, orList(baseNames(found), "and"))
-		case len(found) == 1 && filepath.Ext(found[0]) == ".json":
-			return "", "", fmt.Errorf(
-				"%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there", found[0])
-		case len(found) == 1:
-			file = found[0]
-		}
+// same reports whether an existing entry and a new one are equal. It hides the credentials of the new one.
+func (v *vault) same(name string, old, entry ast.Node) bool {
+	after, moved := v.file.After, v.moved
+	known := maps.Clone(v.known)
+	if entry, ok := entry.(*ast.MappingNode); ok {
+		v.hide(name, entry)
 	}
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return file, "", nil
+	v.file.After, v.moved, v.known = after, moved, known
+	return reflect.DeepEqual(orderedValue(old), orderedValue(entry))
+}
+
+// target returns the servers file for into.
+func target(into string) (string, error) {
+	if ext := filepath.Ext(into); ext == ".yaml" || ext == ".yml" {
+		return into, nil
 	}
-	return file, string(data), err
+	switch found := variants(into, "servers"); {
+	case len(found) > 1:
+		return "", fmt.Errorf("%s: holds %s; keep one", into, orList(baseNames(found), "and"))
+	case len(found) == 1 && filepath.Ext(found[0]) == ".json":
+		return "", fmt.Errorf(
+			"%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there", found[0])
+	case len(found) == 1:
+		return found[0], nil
+	}
+	return filepath.Join(into, "servers.yaml"), nil
 }
 
 // parseServers returns the servers of a servers file, nil if it has none.
@@ -186,17 +240,6 @@ func parseServers(file, content string) (ast.Node, error) {
 		return nil, mistake(file, servers.GetToken(), "mcpServers: want a mapping, got %s", kindOf(servers))
 	}
 	return servers, nil
-}
-
-// replace writes a file that only its owner can read, atomically.
-func replace(file, content string) error {
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("making the folder: %w", err)
-	}
-	return atomicfile.Write(file, []byte(content))
 }
 
 var (

@@ -75,7 +75,7 @@ func FuzzImport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		done, err := config.Import(client, folder)
+		done, err := config.Import(t.Context(), client, folder)
 		if err != nil {
 			return
 		}

@@ -32,7 +32,7 @@ func read(t *testing.T, file string) string {
 func TestImportIntoNothing(t *testing.T) {
 	folder := write(t, "client.json", client)
 	into := filepath.Join(folder, "config")
-	done, err := config.Import(filepath.Join(folder, "client.json"), into)
+	done, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), into)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestImportIntoNothing(t *testing.T) {
 	}
 
 	before := read(t, file)
-	again, err := config.Import(filepath.Join(folder, "client.json"), into)
+	again, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), into)
 	if err != nil || len(again.Added) > 0 || len(again.Skipped) != 3 || read(t, file) != before {
 		t.Errorf("a second time: %+v, %v; want everything skipped and the file unchanged", again, err)
 	}
@@ -119,7 +119,7 @@ func TestImportKeepsWhatIsThere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := write(t, "client.json", one, "servers.yml", c.before)
-			if _, err := config.Import(filepath.Join(folder, "client.json"), folder); err != nil {
+			if _, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder); err != nil {
 				t.Fatal(err)
 			}
 			if got := read(t, filepath.Join(folder, "servers.yml")); got != c.after {
@@ -133,7 +133,7 @@ func TestImportKeepsWhatIsThere(t *testing.T) {
 func TestImportBesideDisabled(t *testing.T) {
 	folder := write(t, "client.json", `{"mcpServers": {"files": {"command": "x"}, "hr": {"command": "x", "disabled": true}}}`,
 		"servers.yaml", "mcpServers:\n  files: {command: npx, disabled: true}\n  hr: {command: npx, disabled: true}\n")
-	done, err := config.Import(filepath.Join(folder, "client.json"), folder)
+	done, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder)
 	if err != nil || len(done.Warnings) != 1 || !strings.HasSuffix(done.Warnings[0],
 		"files: the existing entry is disabled; remove it and import again to use this one") {
 		t.Errorf("Import = %+v, %v; want a warning about files alone", done, err)
@@ -146,7 +146,7 @@ func TestImportThroughLink(t *testing.T) {
 	if err := os.Symlink("real.yaml", link); err != nil {
 		t.Skip(err)
 	}
-	if _, err := config.Import(filepath.Join(folder, "client.json"), link); err != nil {
+	if _, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), link); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, filepath.Join(folder, "real.yaml")); got != "mcpServers:\n  a:\n    command: x\n" {
@@ -171,7 +171,7 @@ func TestImportErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			folder := write(t, "client.json", c.client, c.file, c.content)
-			_, err := config.Import(filepath.Join(folder, "client.json"), folder)
+			_, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Import = %v, want %s", err, c.want)
 			}
@@ -181,10 +181,10 @@ func TestImportErrors(t *testing.T) {
 		})
 	}
 	folder := write(t, "client.json", one, "servers.yaml", "", "servers.yml", "")
-	if _, err := config.Import(filepath.Join(folder, "client.json"), folder); err == nil || !strings.Contains(err.Error(), "keep one") {
+	if _, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder); err == nil || !strings.Contains(err.Error(), "keep one") {
 		t.Errorf("Import into two files = %v, want an error", err)
 	}
-	if _, err := config.Import(filepath.Join(folder, "missing.json"), folder); err == nil || !strings.Contains(err.Error(), "missing.json: no such file") {
+	if _, err := config.Import(t.Context(), filepath.Join(folder, "missing.json"), folder); err == nil || !strings.Contains(err.Error(), "missing.json: no such file") {
 		t.Errorf("Import of a missing file = %v, want an error", err)
 	}
 }

@@ -65,6 +65,9 @@ func load(paths []string, opts Options, used *Config) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	if err := c.besideFiles(files); err != nil {
+		return Config{}, err
+	}
 	cfg := Default()
 	for _, name := range files {
 		if err := c.file(name, &cfg); err != nil {

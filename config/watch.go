@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -55,6 +56,7 @@ func (w *Watcher) look() (files []seen) {
 			files = append(files, seen{name: path})
 		case !info.IsDir():
 			files = append(files, seen{path, info.Size(), info.ModTime(), info})
+			path = filepath.Dir(path)
 		default:
 			for _, name := range folderFiles {
 				for _, file := range variants(path, name) {
@@ -63,6 +65,9 @@ func (w *Watcher) look() (files []seen) {
 					}
 				}
 			}
+		}
+		if info, err := os.Stat(filepath.Join(path, SecretsFile)); err == nil {
+			files = append(files, seen{info.Name(), info.Size(), info.ModTime(), info})
 		}
 	}
 	return files

@@ -24,7 +24,8 @@ import (
 
 type clientCmd struct {
 	Add    clientAddCmd    `cmd:"" help:"Make a client use the router."`
-	Remove clientRemoveCmd `cmd:"" help:"Undo add."`
+	Import clientImportCmd `cmd:"" help:"Move the servers of a client to servers.yaml, and put the router in their place."`
+	Remove clientRemoveCmd `cmd:"" help:"Undo add and import."`
 	List   clientListCmd   `cmd:"" help:"Show the clients on this machine and whether they use the router."`
 }
 
@@ -89,7 +90,7 @@ const mostTries = 20
 type edit struct {
 	clientFlags
 	secrets []string
-	plan    func() ([]step, error) // reads the files; no steps mean that there is nothing to do
+	plan    func() ([]step, error) // reads the files, and may add secrets; no steps mean that there is nothing to do
 }
 
 // step is a change of one file.
@@ -100,14 +101,19 @@ type step struct {
 
 // run reports whether files were changed.
 func (e *edit) run(w *world) (bool, error) {
-	mask := redact.NewMasker(e.secrets)
 	for try := 1; ; try++ {
 		steps, err := e.plan()
 		if err != nil || len(steps) == 0 {
 			return false, err
 		}
+		mask := redact.NewMasker(e.secrets)
 		for _, s := range steps {
-			fmt.Fprintf(w.stdout, "%s:\n%s", s.File, s.Diff(mask.Text))
+			fmt.Fprintf(w.stdout, "%s:\n%s", s.File, s.Diff(func(line string) string {
+				if name, _, found := strings.Cut(line, "="); found && filepath.Base(s.File) == config.SecretsFile {
+					return name + "=" + redact.Mark
+				}
+				return mask.Text(line)
+			}))
 		}
 		if e.DryRun {
 			return false, nil
@@ -235,6 +241,11 @@ func (c *clientAddCmd) entry(w *world) (clients.Entry, error) {
 		return clients.Entry{}, fmt.Errorf("%w; the client would start the router with --config %s",
 			err, strings.Join(c.Config, " --config "))
 	}
+	return c.local()
+}
+
+// local returns the entry that starts the router with the configuration.
+func (c *clientAddCmd) local() (clients.Entry, error) {
 	var args []string
 	if c.Demo {
 		args = append(args, "--demo")
@@ -343,7 +354,7 @@ func (c *clientRemoveCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	restored := false
+	restored, gaveBack := false, false
 	e := edit{clientFlags: c.clientFlags}
 	e.plan = func() ([]step, error) {
 		ch, err := change.Read(file)
@@ -351,15 +362,21 @@ func (c *clientRemoveCmd) Run(w *world) error {
 			return nil, err
 		}
 		before, readErr := os.ReadFile(file + ending)
-		switch restored = readErr == nil && isOrigin(client, before, ch.Before, c.Name); {
+		taken, takenErr := os.ReadFile(file + importEnding)
+		restored = readErr == nil && isOrigin(client, before, ch.Before, c.Name)
+		gaveBack = takenErr == nil
+		switch {
+		case gaveBack:
+			ch.After, err = giveBack(client, taken, ch.Before, c.Name)
 		case restored:
 			ch.After = before
 		case ch.Before != nil && isOrigin(client, nil, ch.Before, c.Name): // add has made the file
 			ch.After = nil
 		default:
-			if ch.After, err = client.Remove(ch.Before, c.Name); err != nil {
-				return nil, jsonc.At(file, err)
-			}
+			ch.After, err = client.Remove(ch.Before, c.Name)
+		}
+		if err != nil {
+			return nil, jsonc.At(file, err)
 		}
 		if !ch.Changes() {
 			return nil, nil
@@ -372,11 +389,15 @@ func (c *clientRemoveCmd) Run(w *world) error {
 		return err
 	case !done && !c.DryRun:
 		fmt.Fprintf(w.stdout, "%s has no %q: %s\n", client.Title, c.Name, file)
+	case done && gaveBack:
+		fmt.Fprintf(w.stdout, "%s has its own servers again and no longer uses the router; servers.yaml keeps them, too.\n",
+			client.Title)
+		return os.Remove(file + importEnding)
 	case done:
 		fmt.Fprintf(w.stdout, "%s no longer uses the router.\n", client.Title)
-	}
-	if done && restored {
-		return os.Remove(file + ending)
+		if restored {
+			return os.Remove(file + ending)
+		}
 	}
 	return nil
 }

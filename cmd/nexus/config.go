@@ -50,7 +50,7 @@ type configImportCmd struct {
 }
 
 func (c *configImportCmd) Run(w *world) error {
-	done, err := config.Import(c.File, c.Into)
+	done, err := config.Import(w.ctx, c.File, c.Into)
 	if err != nil {
 		return err
 	}

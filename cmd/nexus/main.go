@@ -57,7 +57,7 @@ type cli struct {
 	PrintVersion versionFlag `name:"version" help:"Print the version."`
 }
 
-// setup defines the commands that write files.
+// setup defines the commands that set up the router and its clients.
 type setup struct {
 	Client clientCmd `cmd:"" help:"Make MCP clients use the router."`
 	Config configCmd `cmd:"" help:"Check, write and import configurations."`

@@ -1,0 +1,193 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/agenticnexus/agenticnexus/internal/change"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
+)
+
+// SecretsFile names the file with variables for the configuration files in its folder, one NAME=value a line. Lines
+// that begin with # are comments; a value in double quotes has the escapes of JSON. The environment takes precedence.
+const SecretsFile = "secrets.env"
+
+// variables returns the variables in the text of a SecretsFile.
+func variables(name string, text []byte) (map[string]string, error) {
+	all := map[string]string{}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		key, value, found := strings.Cut(line, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if !found || !isVariable(key) {
+			return nil, &Error{File: name, Line: n, Column: 1, Message: "want NAME=value"}
+		}
+		if strings.HasPrefix(value, `"`) {
+			var plain string
+			if json.Unmarshal([]byte(value), &plain) != nil {
+				return nil, &Error{File: name, Line: n, Column: 1, Message: key + ": the quotes do not match"}
+			}
+			value = plain
+		}
+		all[key] = value
+	}
+	return all, nil
+}
+
+// besideFiles adds the variables beside the configuration files to those of the environment.
+func (c loader) besideFiles(files []string) error {
+	var folders []string
+	for _, file := range files {
+		if folder := filepath.Dir(file); !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	environment, beside := c.env, map[string]string{}
+	for _, folder := range folders {
+		name := filepath.Join(folder, SecretsFile)
+		info, err := os.Stat(name)
+		if err != nil {
+			continue
+		}
+		if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+			c.warnAt(mistake(name, nil, "others on this machine can read it; run: chmod 600 %s", name))
+		}
+		text, err := readFile(name, maxFile)
+		if err != nil {
+			return mistake(name, nil, "%v", err)
+		}
+		all, err := variables(name, text)
+		if err != nil {
+			return err
+		}
+		for key, value := range all {
+			beside[key] = value
+		}
+	}
+	c.env = func(name string) (string, bool) {
+		if value, set := environment(name); set {
+			return value, true
+		}
+		value, set := beside[name]
+		return value, set
+	}
+	return nil
+}
+
+// vault moves credentials of new servers into a SecretsFile.
+type vault struct {
+	file  *change.Change
+	known map[string]string
+	moved []string // values
+}
+
+// openVault returns the vault in a folder.
+func openVault(folder string) (*vault, error) {
+	file, err := change.Read(filepath.Join(folder, SecretsFile))
+	if err != nil {
+		return nil, err
+	}
+	known, err := variables(file.File, file.Before)
+	return &vault{file: file, known: known}, err
+}
+
+var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
+
+// reference returns ${NAME} for a credential of a server, NAME being made of the server's name and the key of the
+// value. Unless that is known already, it adds a line to the file.
+func (v *vault) reference(server, key, value string) string {
+	upper := func(s string) string {
+		return strings.Trim(notInVariable.ReplaceAllString(strings.ToUpper(s), "_"), "_")
+	}
+	stem := upper(key)
+	if prefix := upper(server); !strings.HasPrefix(stem, prefix+"_") {
+		stem = prefix + "_" + stem
+	}
+	if stem[0] >= '0' && stem[0] <= '9' {
+		stem = "_" + stem
+	}
+	name := stem
+	for i := 2; ; i++ {
+		old, known := v.known[name]
+		outside, set := os.LookupEnv(name)
+		if (!known || old == value) && (!set || outside == value) {
+			break
+		}
+		name = stem + "_" + strconv.Itoa(i)
+	}
+	if _, known := v.known[name]; !known {
+		text := value
+		if strings.ContainsAny(value, "\n\r\"") || strings.TrimSpace(value) != value {
+			raw, _ := json.Marshal(value)
+			text = string(raw)
+		}
+		after := v.file.After
+		if len(after) > 0 && after[len(after)-1] != '\n' {
+			after = append(slices.Clone(after), '\n')
+		}
+		v.file.After = fmt.Appendf(slices.Clone(after), "%s=%s\n", name, text)
+		v.known[name] = value
+	}
+	v.moved = append(v.moved, value)
+	return "${" + name + "}"
+}
+
+// scheme matches a header's value that names its scheme.
+var scheme = regexp.MustCompile(`^([A-Za-z]+ +)(\S+)$`)
+
+// hide moves the credentials in an entry into the vault.
+func (v *vault) hide(server string, entry *ast.MappingNode) {
+	for _, m := range entry.Values {
+		switch key := keyOf(m); key {
+		case "env", "headers", "auth":
+			if values, ok := m.Value.(*ast.MappingNode); ok {
+				for _, m := range values.Values {
+					v.text(server, keyOf(m), m.Value, redact.Name(keyOf(m)))
+				}
+			}
+		case "url":
+			v.text(server, key, m.Value, false)
+		case "args":
+			args, ok := m.Value.(*ast.SequenceNode)
+			if !ok {
+				continue
+			}
+			flag := ""
+			for i, arg := range args.Values {
+				value := written(arg)
+				v.text(server, "arg_"+strconv.Itoa(i+1), arg, redact.Name(flag) && !strings.HasPrefix(value, "-"))
+				flag = ""
+				if name := strings.TrimLeft(value, "-"); name != value {
+					flag = name
+				}
+			}
+		}
+	}
+}
+
+// text moves a text into the vault if it is a credential, by its name or by its form.
+func (v *vault) text(server, key string, n ast.Node, named bool) {
+	s, ok := n.(*ast.StringNode)
+	if !ok || s.Value == "" || strings.Contains(s.Value, "${") || !named && redact.Text(s.Value) == s.Value {
+		return
+	}
+	before, value := "", s.Value
+	if m := scheme.FindStringSubmatch(value); m != nil {
+		before, value = m[1], m[2]
+	}
+	*s = *textNode(s.Token, before+v.reference(server, key, value))
+}

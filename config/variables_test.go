@@ -1,0 +1,113 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/config"
+)
+
+const hr = "mcpServers:\n  hr: {url: \"http://127.0.0.1:1/mcp\", headers: {A: \"${A}\", B: \"${B}\", C: \"${C}\"}}\n"
+
+// Variables come from the environment or, if it has none, from secrets.env beside the file.
+func TestSecretsFile(t *testing.T) {
+	folder := write(t, "servers.yaml", hr, "secrets.env", "# mine\nA=file\n B = x=y z \n\nC=\" \\\"c\\\"\"\n")
+	if err := os.Chmod(filepath.Join(folder, "secrets.env"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{folder, filepath.Join(folder, "servers.yaml")} {
+		cfg := load(t, environment("A", "environment"), path)
+		headers := cfg.Servers[0].Headers
+		if headers["A"].Reveal() != "environment" || headers["B"].Reveal() != "x=y z" || headers["C"].Reveal() != ` "c"` {
+			t.Errorf("got A %q, B %q, C %q", headers["A"].Reveal(), headers["B"].Reveal(), headers["C"].Reveal())
+		}
+		if len(cfg.Warnings) > 0 {
+			t.Errorf("got warnings %q", cfg.Warnings)
+		}
+	}
+	watcher := config.Watch([]string{folder}, config.Options{})
+	if err := os.WriteFile(filepath.Join(folder, "secrets.env"), []byte("A=1\nB=2\nC=3\nD=4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if first, second := watcher.Changed(), watcher.Changed(); first || !second {
+		t.Errorf("a change of secrets.env: got %t, %t, want it seen once it has settled", first, second)
+	}
+	if err := os.Chmod(filepath.Join(folder, "secrets.env"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if cfg := load(t, environment(), folder); len(cfg.Warnings) != 1 || !strings.Contains(cfg.Warnings[0], "chmod 600") {
+		t.Errorf("others can read it: got warnings %q", cfg.Warnings)
+	}
+}
+
+func TestSecretsFile_Errors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"A=1\nB\n", "secrets.env:2:1: want NAME=value"},
+		{"1A=1\n", "secrets.env:1:1: want NAME=value"},
+		{"A=\"x\n", "secrets.env:1:1: A: the quotes do not match"},
+	} {
+		folder := write(t, "servers.yaml", "", "secrets.env", c.text)
+		_, err := config.Load([]string{folder}, environment())
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+// Credentials of new servers go to secrets.env; what only looks like a setting stays.
+func TestImportHidesCredentials(t *testing.T) {
+	t.Setenv("A_TAKEN_TOKEN", "of something else")
+	folder := write(t, "client.json", `{"mcpServers": {
+		"a": {"command": "x", "args": ["--mode", "fast", "--token", "t1", "--key=ghp_abcdefghijklmnopqrst"],
+			"env": {"A_API_KEY": "k1", "MODE": "fast", "REF": "${env:TOKEN}", "TAKEN_TOKEN": "k2", "EMPTY_TOKEN": ""}},
+		"b-1": {"url": "https://b.example.com/mcp?api_key=abcdefgh1234", "headers": {"Authorization": "Bearer b1", "X-Team": "red"}},
+		"9": {"url": "https://c.example.com/mcp", "headers": {"X-API-Key": "\"q\""}}}}`,
+		"secrets.env", "# mine\nB_1_AUTHORIZATION=other")
+	done, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `mcpServers:
+  a:
+    command: x
+    args:
+      - --mode
+      - fast
+      - --token
+      - ${A_ARG_4}
+      - ${A_ARG_5}
+    env:
+      A_API_KEY: ${A_API_KEY}
+      MODE: fast
+      REF: ${TOKEN}
+      TAKEN_TOKEN: ${A_TAKEN_TOKEN_2}
+      EMPTY_TOKEN: ""
+  b-1:
+    url: ${B_1_URL}
+    headers:
+      Authorization: Bearer ${B_1_AUTHORIZATION_2}
+      X-Team: red
+  "9":
+    url: https://c.example.com/mcp
+    headers:
+      X-API-Key: ${_9_X_API_KEY}
+`
+	if got := read(t, done.File); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	want = "# mine\nB_1_AUTHORIZATION=other\nA_ARG_4=t1\nA_ARG_5=--key=ghp_abcdefghijklmnopqrst\nA_API_KEY=k1\nA_TAKEN_TOKEN_2=k2\n" +
+		"B_1_URL=https://b.example.com/mcp?api_key=abcdefgh1234\nB_1_AUTHORIZATION_2=b1\n_9_X_API_KEY=\"\\\"q\\\"\"\n"
+	if got := read(t, filepath.Join(folder, "secrets.env")); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	cfg := load(t, environment("TOKEN", "x"), folder)
+	if got := cfg.Servers[2].Headers["X-API-Key"].Reveal(); got != `"q"` {
+		t.Errorf("X-API-Key = %s", got)
+	}
+	again, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder)
+	if err != nil || len(again.Added)+len(again.Others) > 0 || read(t, filepath.Join(folder, "secrets.env")) != want {
+		t.Errorf("a second time: %+v, %v; want nothing to change", again, err)
+	}
+}

@@ -9,7 +9,7 @@ MUTANTS ?= 20
 SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
 
-.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak cluster cluster-soak bench eval ci image clean
+.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak cluster cluster-soak cluster-bench bench eval ci image clean
 
 all: build test
 
@@ -64,6 +64,9 @@ cluster: build ## a NATS server, three replicas and a load balancer on this mach
 
 cluster-soak: ## three replicas under load, killed and restarted RUNS times, and NATS disturbed; prints the figures
 	CLUSTER_RUNS=$(RUNS) $(GO) test -count=1 -timeout 0 -run TestClusterSoak -v ./tests
+
+cluster-bench: ## what a call costs at the home of its session, through another replica and without a cluster
+	CLUSTER_BENCH=1 $(GO) test -count=1 -timeout 0 -run TestClusterBench -v ./tests
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -41,8 +41,8 @@ func (c *replicated) restart(all ...*clustertest.Replica) {
 	}
 }
 
-// bound sets the limit of the bucket; 0 is what it holds now.
-func (c *replicated) bound(bytes int64) {
+// bucket hands the stream of the cluster's bucket to use.
+func (c *replicated) bucket(use func(js jetstream.JetStream, info *jetstream.StreamInfo) error) {
 	c.t.Helper()
 	conn, err := nats.Connect(c.nats.URL())
 	if err != nil {
@@ -54,16 +54,24 @@ func (c *replicated) bound(bytes int64) {
 		c.t.Fatal(err)
 	}
 	stream, err := js.Stream(c.t.Context(), "KV_agenticnexus")
+	if err == nil {
+		err = use(js, stream.CachedInfo())
+	}
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	info := stream.CachedInfo()
-	if info.Config.MaxBytes = bytes; bytes == 0 {
-		info.Config.MaxBytes = int64(info.State.Bytes)
-	}
-	if _, err := js.UpdateStream(c.t.Context(), info.Config); err != nil {
-		c.t.Fatal(err)
-	}
+}
+
+// bound sets the limit of the bucket; 0 is what it holds now.
+func (c *replicated) bound(bytes int64) {
+	c.t.Helper()
+	c.bucket(func(js jetstream.JetStream, info *jetstream.StreamInfo) error {
+		if info.Config.MaxBytes = bytes; bytes == 0 {
+			info.Config.MaxBytes = int64(info.State.Bytes)
+		}
+		_, err := js.UpdateStream(c.t.Context(), info.Config)
+		return err
+	})
 }
 
 const elsewhere = "HTTP 503 -32000 unavailable" // for a session whose home cannot be asked

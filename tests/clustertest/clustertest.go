@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -160,6 +161,22 @@ func (r *Replica) probe(ctx context.Context) bool {
 	}
 	defer response.Body.Close()
 	return response.StatusCode == http.StatusOK
+}
+
+// CPU is the time for which the process has run, without processes that it has started.
+func (r *Replica) CPU() (time.Duration, error) {
+	files, err := filepath.Glob("/proc/" + strconv.Itoa(r.cmd.Process.Pid) + "/task/*/schedstat")
+	if err == nil && len(files) == 0 {
+		err = errors.New("there is no /proc")
+	}
+	all := 0
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a thread may have ended
+		ran, _, _ := strings.Cut(string(text), " ")
+		ns, _ := strconv.Atoi(ran)
+		all += ns
+	}
+	return time.Duration(all), err
 }
 
 // Kill ends the process without warning, as `kill -9`, and waits for it.

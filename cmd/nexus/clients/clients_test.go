@@ -240,3 +240,29 @@ func FuzzPut(f *testing.F) {
 		}
 	})
 }
+
+// Entries of all clients become those that desktop clients share.
+func TestStandard(t *testing.T) {
+	for _, c := range []struct{ client, entry, want string }{
+		{"cursor", `{"command":"x","args":["y"],"env":{"A":"b"}}`, `{"command":"x","args":["y"],"env":{"A":"b"}}`},
+		{"copilot", `{"type":"local","command":"x","tools":["*"]}`, `{"type":"stdio","command":"x"}`},
+		{"copilot", `{"type":"http","url":"http://a","tools":["get_*"]}`, `{"type":"http","url":"http://a","tools":{"allow":["get_*"]}}`},
+		{"gemini", `{"url":"http://a","headers":{"K":"$TOKEN"}}`, `{"url":"http://a","headers":{"K":"${TOKEN}"},"type":"sse"}`},
+		{"gemini", `{"httpUrl":"http://a/$$"}`, `{"httpUrl":"http://a/$$"}`},
+		{"windsurf", `{"serverUrl":"http://a","enabled":true}`, `{"serverUrl":"http://a"}`},
+		{"zed", `{"source":"custom","command":"x","enabled":false}`, `{"command":"x","disabled":true}`},
+		{"zed", `{"source":"extension","settings":{}}`, ``},
+		{"zed", `{"command":{"path":"x"}}`, ``},
+	} {
+		raw := json.RawMessage(c.entry)
+		servers := clients.Servers{{Name: "nexus", Value: raw}, {Name: "s", Value: raw}}
+		text, names, err := clients.Lookup(c.client).Standard(servers, "nexus")
+		want := `{"mcpServers":{}}`
+		if c.want != "" {
+			want = `{"mcpServers":{"s":` + c.want + `}}`
+		}
+		if err != nil || string(text) != want || len(names) != strings.Count(want, `"s":`) {
+			t.Errorf("%s: got %s, %q, %v, want %s", c.client, text, names, err, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,6 +46,9 @@ func (c *Client) standard(fields jsonc.Object) (out jsonc.Object) {
 		raw := f.Value.(json.RawMessage)
 		switch f.Name {
 		case "headers", "http_headers":
+			if c.Name == "gemini" {
+				raw = dollar.ReplaceAll(raw, []byte("$${$1}"))
+			}
 			own, err := jsonc.Members(slices.Concat([]byte(`{"entry":`), raw, []byte(`}`)), "entry")
 			if err == nil {
 				headers = append(headers, own...)
@@ -53,8 +57,8 @@ func (c *Client) standard(fields jsonc.Object) (out jsonc.Object) {
 		case "env_http_headers":
 			var own map[string]string
 			_ = json.Unmarshal(raw, &own) // what has another form is left out
-			for name, variable := range own {
-				headers = append(headers, jsonc.Member{Name: name, Value: "${" + variable + "}"})
+			for _, name := range slices.Sorted(maps.Keys(own)) {
+				headers = append(headers, jsonc.Member{Name: name, Value: "${" + own[name] + "}"})
 			}
 			continue
 		case "bearer_token_env_var":

@@ -116,15 +116,16 @@ func (d *Directory) Acts() error {
 	return nil
 }
 
-// Elsewhere returns another replica for a new session or for a session to hand over: one that does not drain. ok is
-// false if there is none.
+// Elsewhere returns another replica for a new session or for a session to hand over: one that does not drain, and
+// reaches the store, as far as is known: without it, it would not serve a session handed over. ok is false if there is
+// none.
 func (d *Directory) Elsewhere() (_ Place, ok bool) {
 	if d.replica == nil {
 		return Place{}, false
 	}
 	now := time.Now()
 	found := d.replica.members.others(func(m *member) bool {
-		return m.revision > 0 && !m.Draining && m.sight.standing(now) == live
+		return m.revision > 0 && !m.Draining && m.sight.standing(now) == live && now.Sub(m.seen) < renewEvery+ioTime
 	})
 	if len(found) == 0 {
 		return Place{}, false

@@ -190,6 +190,20 @@ func TestEnd_WithoutStore(t *testing.T) {
 	})
 }
 
+// A replica that has lost the store could not take a session that is handed over.
+func TestElsewhere_WithoutTheStore(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		for _, cut := range []bool{false, true, false} {
+			b.leases.SetCut(cut)
+			time.Sleep(4 * time.Second)
+			if _, ok := a.dir.Elsewhere(); ok == cut {
+				w.t.Errorf("the store is cut off from the other replica (%t): got it as a place (%t)", cut, ok)
+			}
+		}
+	})
+}
+
 func TestHandOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		a, b, c := w.node("a"), w.node("b"), w.node("c")

@@ -137,7 +137,7 @@ func New(o Options) *Edge {
 	}
 	e.sessions = registry{edge: e, ids: sessionid.New(), homes: homes{o.Directory, o.Directory != nil,
 		limit.NewBudget(limit.Bounds{Requests: e.limits.Sessions}, memory)},
-		byID: map[string]*session{}, owned: map[string]int{}}
+		byID: map[string]*session{}, ending: map[string]*session{}, owned: map[string]int{}}
 	if o.Directory == nil {
 		e.sessions.directory = cluster.Alone()
 	}

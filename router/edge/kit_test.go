@@ -592,6 +592,7 @@ type server struct {
 	served  []string // "method" or "method:name" in the order of Serve
 	whole   []string // the same with initialize
 	clumsy  bool     // Ended panics
+	leaves  func()   // called at the beginning of Ended; nil = nothing
 	ended   []string
 	causes  []error
 	release chan struct{} // lets "hold" go on
@@ -604,6 +605,9 @@ func newServer() *server {
 }
 
 func (s *server) Ended(session string) {
+	if s.leaves != nil {
+		s.leaves()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = append(s.ended, session)

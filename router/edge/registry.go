@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
@@ -31,8 +32,9 @@ type registry struct {
 
 	mu     sync.RWMutex
 	byID   map[string]*session
-	owned  map[string]int // number of evictable sessions by caller
-	closed bool           // no more sessions
+	ending map[string]*session // that have left byID, until Handler.Ended has returned
+	owned  map[string]int      // number of evictable sessions by caller
+	closed bool                // no more sessions
 }
 
 // errNoSession is returned for an unknown id, and for one that the caller may not use.
@@ -149,11 +151,40 @@ func (r *registry) remove(s *session) {
 
 func (r *registry) removeLocked(s *session) {
 	delete(r.byID, s.id)
+	r.ending[s.id] = s
 	if s.local {
 		return
 	}
 	if r.owned[s.owner.ID]--; r.owned[s.owner.ID] == 0 {
 		delete(r.owned, s.owner.ID)
+	}
+}
+
+// forget drops a session whose handler knows that it has ended.
+func forget(r *registry, s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ending[s.id] == s {
+		delete(r.ending, s.id)
+	}
+}
+
+// awaitEnd waits a while until the handler knows that the session with an id has ended, so that it does not take that
+// for the end of a session revived with the id. It reports whether it does.
+func (r *registry) awaitEnd(ctx context.Context, id string) bool {
+	r.mu.RLock()
+	s := r.ending[id]
+	r.mu.RUnlock()
+	if s == nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	select {
+	case <-s.life.done:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -251,6 +282,9 @@ func (r *registry) revive(ep *endpoint, src source, id string) (*session, error)
 	record, ok := r.sealed(src, id)
 	if !ok || !r.mayRevive(record, src) {
 		return nil, errNoSession
+	}
+	if !r.awaitEnd(src.ctx, id) {
+		return nil, cluster.ErrUnavailable
 	}
 	s := ep.newSession(src, record.Version, record.Client)
 	s.id, s.path, s.named = id, src.path, r.named(record)

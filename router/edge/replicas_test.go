@@ -527,6 +527,24 @@ func TestSessionsAfterDrain(t *testing.T) {
 	rs.want("elsewhere", call("1", "echo", "{}"), two, 200, `"id":1`)
 }
 
+// A handler does not take the late end of a session for the end of the same one that has come back.
+func TestRevivalAfterTheEnd(t *testing.T) {
+	rs := newReplicas(t, 1, edge.Options{})
+	h := rs.open("2025-11-25")
+	begun := len(rs.srv.all())
+	rs.srv.leaves = func() {
+		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if served := rs.srv.all(); len(served) > begun {
+				t.Errorf("served before Ended has returned: got %v, want nothing", served[begun:])
+				return
+			}
+		}
+		rs.srv.leaves = nil
+	}
+	edge.Fenced(rs.all[0].edge)
+	rs.want("call", call("1", "echo", `{}`), h, 200, `"id":1,"result"`)
+}
+
 // A replica whose sessions others may adopt ends them; they go on elsewhere.
 func TestFencedReplica(t *testing.T) {
 	rs := newReplicas(t, 2, edge.Options{})

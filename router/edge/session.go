@@ -239,6 +239,7 @@ func (s *session) release() {
 func (s *session) finish() {
 	s.endpoint.edge.life.spawn("ending a session", func() {
 		defer close(s.life.done)
+		defer forget(&s.endpoint.edge.sessions, s)
 		s.own.End()
 		s.endpoint.handler.Ended(s.id)
 	})

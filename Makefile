@@ -3,6 +3,7 @@ BINARY  ?= bin/nexus
 COMMIT  ?= $(shell TZ=UTC git log -1 --date=format-local:%FT%TZ --format='%H, %cd')
 FUZZTIME ?= 10s
 SCHEDULES ?= 100000
+REPLICAS_SCHEDULES ?= 2000
 RUNS ?= 100
 SEED ?= 1
 MUTANTS ?= 20
@@ -25,8 +26,8 @@ test: ## all tests
 race: ## all tests with the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
 
-property: ## SCHEDULES random interleavings through the proxy, against a model
-	PROXY_SCHEDULES=$(SCHEDULES) $(GO) test -race -count=1 -timeout 0 -run TestInterleavings -v ./router/proxy
+property: ## SCHEDULES random interleavings through the proxy, and REPLICAS_SCHEDULES through three replicas, against a model
+	PROXY_SCHEDULES=$(SCHEDULES) REPLICAS_SCHEDULES=$(REPLICAS_SCHEDULES) $(GO) test -race -count=1 -timeout 0 -run TestInterleavings -v ./router/proxy
 
 lint: ## golangci-lint, of the version that .ci/run names: formatting, vet, staticcheck and more
 	$(GO) run $$(sed -n 's/^linter=//p' .ci/run) run

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"runtime"
 	"slices"
@@ -11,8 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -21,36 +24,57 @@ import (
 // on purpose, against a model: every response, notification and request reaches exactly its owner, once and
 // in order. PROXY_SCHEDULES says how many, PROXY_SEED runs one again.
 func TestInterleavings(t *testing.T) {
-	schedules := 25 // make property runs more
-	if n, err := strconv.Atoi(os.Getenv("PROXY_SCHEDULES")); err == nil {
+	setting{variables: "PROXY", schedules: 25, kinds: opKinds}.test(t)
+}
+
+// TestInterleavings_Replicas is TestInterleavings through three replicas and a balancer that takes another one for each
+// request, in time that the tests keep. Replicas hand their sessions over, leave, are killed, start again, and lose the
+// store. REPLICAS_SCHEDULES says how many schedules, REPLICAS_SEED runs one again.
+func TestInterleavings_Replicas(t *testing.T) {
+	setting{variables: "REPLICAS", schedules: 50, kinds: slices.Concat(opKinds, replicaKinds), replicated: true}.test(t)
+}
+
+// setting is where schedules run.
+type setting struct {
+	variables  string // prefix of their names
+	schedules  int    // make property runs more
+	kinds      []string
+	replicated bool
+}
+
+func (s setting) test(t *testing.T) {
+	schedules := s.schedules
+	if n, err := strconv.Atoi(os.Getenv(s.variables + "_SCHEDULES")); err == nil {
 		schedules = n
 	}
 	first := rand.Uint64()
-	if seed, err := strconv.ParseUint(os.Getenv("PROXY_SEED"), 10, 64); err == nil {
+	if seed, err := strconv.ParseUint(os.Getenv(s.variables+"_SEED"), 10, 64); err == nil {
 		first, schedules = seed, 1
 	}
 	var next atomic.Int64
 	var failed atomic.Bool
-	var wg sync.WaitGroup
 	began := time.Now()
-	for range 2 * runtime.GOMAXPROCS(0) { // schedules wait more than they compute
-		wg.Go(func() {
-			for !failed.Load() {
-				n := next.Add(1) - 1
-				if n >= int64(schedules) {
-					return
+	workers := 2 * runtime.GOMAXPROCS(0) // schedules wait more than they compute
+	t.Run("", func(t *testing.T) {
+		for range workers {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				for !failed.Load() {
+					n := next.Add(1) - 1
+					if n >= int64(schedules) {
+						return
+					}
+					seed := first + uint64(n)
+					ops := s.schedule(seed)
+					if problems := s.execute(t, seed, ops); len(problems) > 0 && !failed.Swap(true) {
+						t.Errorf("%s_SEED=%d: got a wrong outcome:\n%s\nof the schedule\n%s", s.variables, seed,
+							strings.Join(problems, "\n"), write(ops))
+					}
 				}
-				seed := first + uint64(n)
-				ops := schedule(seed)
-				if problems := execute(t, ops); len(problems) > 0 && !failed.Swap(true) {
-					t.Errorf("PROXY_SEED=%d: got a wrong outcome:\n%s\nof the schedule\n%s", seed,
-						strings.Join(problems, "\n"), write(ops))
-				}
-			}
-		})
-	}
-	wg.Wait()
-	t.Logf("%d schedules in %v", min(next.Load(), int64(schedules)), time.Since(began).Round(time.Millisecond))
+			})
+		}
+	})
+	t.Logf("%d schedules from seed %d in %v", min(next.Load(), int64(schedules)), first, time.Since(began).Round(time.Millisecond))
 }
 
 // op is one thing that happens. What its numbers choose among is known when it happens.
@@ -62,13 +86,14 @@ type op struct {
 
 // kinds of ops, the frequent ones several times.
 var opKinds = strings.Fields(`call call call call call call progress progress progress progress respond respond respond refuse
-	cancel cancel ask ask answer answer report announce announce note note restart leave settle`)
+	cancel cancel ask ask answer answer report announce announce relist subscribe subscribe unsubscribe update update
+	note note hangup restart leave settle`)
 
-func schedule(seed uint64) []op {
+func (s setting) schedule(seed uint64) []op {
 	r := rand.New(rand.NewPCG(seed, 0))
 	ops := make([]op, 5+r.IntN(25))
 	for i := range ops {
-		ops[i] = op{opKinds[r.IntN(len(opKinds))], r.IntN(3), r.IntN(3), r.IntN(1 << 16)}
+		ops[i] = op{s.kinds[r.IntN(len(s.kinds))], r.IntN(3), r.IntN(3), r.IntN(1 << 16)}
 	}
 	return ops
 }
@@ -100,22 +125,32 @@ func (v *verdict) Errorf(format string, args ...any) {
 }
 
 // execute runs a schedule in a world of its own and returns what went wrong.
-func execute(t *testing.T, ops []op) []string {
-	v := &verdict{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		m := newModel(v)
-		for _, o := range ops {
-			m.do(o)
+func (s setting) execute(t *testing.T, seed uint64, ops []op) []string {
+	v := &verdict{}
+	run := func(t *testing.T) {
+		v.TB = t
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			m := newModel(v, s.replicated)
+			for _, o := range ops {
+				m.do(o)
+			}
+			m.finish()
+		}()
+		<-done
+		for i := len(v.cleanups) - 1; i >= 0; i-- {
+			ended := make(chan struct{})
+			go func() { defer close(ended); v.cleanups[i]() }()
+			<-ended
 		}
-		m.finish()
-	}()
-	<-done
-	for i := len(v.cleanups) - 1; i >= 0; i-- {
-		ended := make(chan struct{})
-		go func() { defer close(ended); v.cleanups[i]() }()
-		<-ended
+	}
+	if s.replicated {
+		hangs := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("%s_SEED=%d: it hangs", s.variables, seed)) })
+		defer hangs.Stop()
+		synctest.Test(t, run)
+	} else {
+		run(t)
 	}
 	return v.problems
 }
@@ -135,6 +170,7 @@ type model struct {
 	numbers   [3]int  // of announcements so far
 	shaky     [3]bool // restarted, and not settled since
 	restarts  [3]int
+	rs        *replicas // of the router; nil = it is one
 }
 
 // actor is a client session.
@@ -144,7 +180,23 @@ type actor struct {
 	place int
 	left  bool
 	notes int // sent so far
+	lost  int // of these, notes that may be lost
+
+	subscribed map[string]certainty // by server and URI
+	moves      int                  // how often its session or its stream may have been lost so far
+	shaky      bool                 // such as now
+	unwritten  []*replica           // where its end may be known alone
+	mayLive    bool                 // though it has left
 }
+
+// certainty of the model about a subscription.
+type certainty int
+
+const (
+	not certainty = iota
+	perhaps
+	surely
+)
 
 // modelCall is a call and all that happened to it. The server's part is guarded by model.mu.
 type modelCall struct {
@@ -186,22 +238,32 @@ type question struct {
 }
 
 type announcement struct {
-	to *actor // whom it is for; nil = whoever is there when it arrives
-	k  int
-	at int // restarts of the server before it
+	to    *actor // whom it is for; nil = whoever is there when it arrives
+	k     int
+	at    int  // restarts of the server before it
+	moves int  // of the client before it
+	must  bool // it arrives unless one of these happens
 }
 
 const shared = 2 // the server whose session all clients share
 
-func newModel(v *verdict) *model {
+func newModel(v *verdict, replicated bool) *model {
 	m := &model{v: v}
 	for i := range m.servers {
 		s := newServer("work")
+		s.caps = `{"tools":{"listChanged":true},"resources":{"subscribe":true}}`
 		s.on = func(r *request) bool { return m.serve(i, r) }
 		m.servers[i] = s
 	}
-	m.w = newWorld(v, func(o *setup) { o.quiet = true },
-		place{"s0", overHTTP, m.servers[0], ""}, place{"s1", overSSE, m.servers[1], ""}, place{"s2", overPipe, m.servers[2], ""})
+	quiet := func(o *setup) { o.quiet = true }
+	if replicated {
+		m.w = newReplicated(v, quiet, place{"s0", overPipe, m.servers[0], downstream.SessionPerClient},
+			place{"s1", overPipe, m.servers[1], downstream.SessionPerClient}, place{"s2", overPipe, m.servers[2], ""})
+		m.rs = m.w.replicas
+	} else {
+		m.w = newWorld(v, quiet,
+			place{"s0", overHTTP, m.servers[0], ""}, place{"s1", overSSE, m.servers[1], ""}, place{"s2", overPipe, m.servers[2], ""})
+	}
 	for i := range m.clients {
 		m.enter(i)
 	}
@@ -210,14 +272,20 @@ func newModel(v *verdict) *model {
 
 // enter gives a client a new session.
 func (m *model) enter(i int) {
-	a := &actor{name: fmt.Sprintf("c%d", len(m.actors)), place: i}
-	if i == 1 {
+	a := &actor{name: fmt.Sprintf("c%d", len(m.actors)), place: i, subscribed: map[string]certainty{}}
+	if i == 1 && m.rs == nil {
 		a.client = m.w.stdio()
-		a.client.name, a.answers = a.name, m.ask(a)
-		a.hello()
 	} else {
-		a.client = m.w.dialAs(proxyPath, a.name, m.ask(a))
+		a.client = m.w.newClient(proxyPath)
+		a.persists = true
 	}
+	if i == 1 && m.rs != nil {
+		a.version = "2025-06-18" // without resumption
+	}
+	a.shaky = m.rs != nil && len(m.rs.in(draining, retiring, leaving)) > 0 // it may begin where it does not stay
+	a.client.name, a.answers = a.name, m.ask(a)
+	a.hello()
+	a.listen()
 	m.clients[i] = a
 	m.actors = append(m.actors, a)
 }
@@ -240,6 +308,7 @@ func (m *model) ask(a *actor) func(jsonrpc.Message) string {
 // serve parks a call until it is answered or ends.
 func (m *model) serve(i int, r *request) bool {
 	if r.Method != "tools/call" {
+		r.peer.subscribe(r)
 		return false
 	}
 	n, _ := strconv.Atoi(string(jsonrpc.Get(r.Params, "arguments", "n")))
@@ -290,7 +359,7 @@ func (m *model) do(o op) {
 			m.cancel(c)
 		}
 	case "ask":
-		if c := m.pickCall(o, (*modelCall).open); c != nil {
+		if c := m.pickCall(o, m.mayAsk); c != nil {
 			m.question(c)
 		}
 	case "answer":
@@ -302,7 +371,15 @@ func (m *model) do(o op) {
 			m.report(q)
 		}
 	case "announce":
-		m.announce(o.server)
+		m.announce(o.server, "notifications/announce", "")
+	case "relist":
+		m.relist(o.server)
+	case "subscribe", "unsubscribe":
+		m.subscribe(o)
+	case "update":
+		m.announce(o.server, "notifications/resources/updated", uri(o))
+	case "hangup":
+		m.hangUp(o)
 	case "note":
 		a := m.clients[o.client]
 		a.notes++
@@ -314,6 +391,8 @@ func (m *model) do(o op) {
 		m.leave(o.client)
 	case "settle":
 		m.settle()
+	default:
+		m.replicate(o)
 	}
 }
 
@@ -345,11 +424,21 @@ func (c *modelCall) done() bool {
 	}
 }
 
+// adrift reports whether the client has lost the answer of a call that may go on.
+func (c *modelCall) adrift() bool {
+	if !c.cut || c.request != nil && c.request.ctx.Err() != nil {
+		return false
+	}
+	c.actor.mu.Lock()
+	defer c.actor.mu.Unlock()
+	return c.answer.result+c.answer.err == ""
+}
+
 func (m *model) call(o op) {
 	a := m.clients[o.client]
 	taken := func(get func(c *modelCall) string, v string) bool {
 		return slices.ContainsFunc(m.calls, func(c *modelCall) bool {
-			return c.actor == a && get(c) == v && !c.done() && !m.surelyCancelled(c)
+			return c.actor == a && get(c) == v && (!c.done() && !m.surelyCancelled(c) || c.adrift())
 		})
 	}
 	choose := func(from []string, get func(c *modelCall) string) string {
@@ -445,6 +534,12 @@ func (m *model) cancellations(c *modelCall) (n int) {
 	return n
 }
 
+// mayAsk reports whether a question because of a call reaches its client: it may come with each of the client's calls in
+// the same session, also with one whose answer the client has lost.
+func (m *model) mayAsk(c *modelCall) bool {
+	return c.open() && !slices.ContainsFunc(m.calls, func(of *modelCall) bool { return of.actor == c.actor && of.server == c.server && of.adrift() })
+}
+
 func (m *model) question(c *modelCall) {
 	q := &question{q: len(m.questions), call: c}
 	m.questions = append(m.questions, q)
@@ -453,9 +548,9 @@ func (m *model) question(c *modelCall) {
 			if other.server != shared || other.actor == c.actor {
 				continue
 			}
-			if other.open() {
+			if other.open() && other.request.peer == c.request.peer {
 				q.refuse = true
-			} else if other.actor.lines != nil && other.cancelled || !other.done() && !other.actor.left {
+			} else if other.actor.lines != nil && other.cancelled || !other.done() && !other.actor.left || other.adrift() {
 				q.doubt = true
 			}
 		}
@@ -466,7 +561,7 @@ func (m *model) question(c *modelCall) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		q.replies = append(q.replies, string(reply.Result)+string(reply.Err))
-		if heard := len(m.notesAt(c.server, c.actor)); reply.Result != nil && heard < q.notes && m.restarts[c.server] == 0 {
+		if heard := len(m.notesAt(c.server, c.actor)); reply.Result != nil && heard < q.notes-c.actor.lost && m.restarts[c.server] == 0 {
 			m.v.Errorf("the answer to question %d of call %d: got it after %d notifications of %s, want it after %d", q.q, c.n, heard, c.actor.name, q.notes)
 		}
 	})
@@ -510,30 +605,139 @@ func (m *model) report(q *question) {
 	})
 }
 
-func (m *model) announce(i int) {
+// announce lets a server send a notification on its sessions; with a URI, on those that are subscribed to it.
+func (m *model) announce(i int, method, uri string) {
 	k := m.numbers[i]
 	m.numbers[i]++
+	params := fmt.Sprintf(`"server":%d,"k":%d`, i, k)
+	if uri != "" {
+		params += `,"uri":` + quote(uri)
+	}
+	sent, unsent := map[string]int{}, map[string]int{} // by client, if it has its own session
 	for _, p := range m.servers[i].all() {
 		name := p.clientName()
-		if i != shared && !slices.ContainsFunc(m.clients[:], func(a *actor) bool { return a.name == name }) {
+		if i == shared {
+			name = ""
+		} else if !slices.ContainsFunc(m.clients[:], func(a *actor) bool { return a.name == name }) {
 			continue // the router's own
 		}
-		if !p.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/announce","params":{"server":%d,"k":%d}}`, i, k)) {
+		switch {
+		case uri != "" && !p.subscribed(uri):
+		case p.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":{%s}}`, method, params)):
+			sent[name]++
+		default:
+			unsent[name]++
+		}
+	}
+	for _, a := range m.clients {
+		name, all, is := a.name, 1, a.subscribed[key(i, uri)]
+		if i == shared {
+			name, all = "", len(m.faces())
+		}
+		if uri != "" && is == not || uri == "" && sent[name] == 0 {
 			continue
 		}
-		for _, a := range m.clients {
-			if i == shared || a.name == name {
-				m.said[i] = append(m.said[i], announcement{a, k, m.restarts[i]})
+		must := !a.shaky && !m.shaky[i] && unsent[name] == 0 && (is == surely || uri == "" && sent[name] >= all)
+		m.said[i] = append(m.said[i], announcement{a, k, m.restarts[i], a.moves, must})
+	}
+	if i == shared && m.shaky[i] && uri == "" {
+		m.said[i] = append(m.said[i], announcement{to: nil, k: k})
+	}
+	for _, s := range m.said[i] {
+		if i == shared && s.k == k && s.must {
+			// Who comes later is not there any more when it arrives.
+			m.wait(fmt.Sprintf("announcement %d of server %d at %s", k, i, s.to.name), func() bool { return slices.Contains(heardOf(s.to, i), k) })
+		}
+	}
+}
+
+// relist lets a server have another tool. Who has heard of it can list it.
+func (m *model) relist(i int) {
+	k := m.numbers[i]
+	tool := fmt.Sprint("t", k)
+	m.servers[i].change(func() {
+		lists := m.servers[i].lists
+		lists["tools/list"] = append(slices.Clone(lists["tools/list"]), `{"name":`+quote(tool)+`,`+object+`}`)
+	})
+	m.announce(i, "notifications/tools/list_changed", "")
+	for _, s := range m.said[i] {
+		if s.k != k || !s.must {
+			continue
+		}
+		m.wait(fmt.Sprintf("%s to hear of the tool %s of server %d", s.to.name, tool, i), func() bool { return slices.Contains(heardOf(s.to, i), k) })
+		m.unlocked(func() {
+			if got := s.to.tools(); !slices.Contains(got, fmt.Sprintf("s%d__%s", i, tool)) {
+				m.v.Errorf("%s: got the tools %v after it has heard of %s of server %d", s.to.name, got, tool, i)
 			}
-		}
-		if i == shared && m.shaky[i] {
-			m.said[i] = append(m.said[i], announcement{nil, k, m.restarts[i]})
-		}
+		})
 	}
-	if i == shared && !m.shaky[i] {
-		// Who comes later is not there any more when it arrives.
-		m.wait(fmt.Sprintf("announcement %d of server %d", k, i), func() bool { return slices.Contains(heardOf(m.clients[0], i), k) })
+}
+
+// uri is the resource that an op is about.
+func uri(o op) string { return fmt.Sprint("u", o.pick%2) }
+
+func key(server int, uri string) string { return fmt.Sprint(server, " ", uri) }
+
+// subscribe lets a client subscribe to a resource or end that.
+func (m *model) subscribe(o op) {
+	a := m.clients[o.client]
+	if m.shaky[o.server] {
+		return
 	}
+	var got *answer
+	m.unlocked(func() {
+		got = a.wait(a.start(quote("subscribe-"+a.next()), "resources/"+o.kind, fmt.Sprintf(`{"uri":"s%d__%s"}`, o.server, uri(o))))
+	})
+	if got.result != "{}" {
+		m.v.Errorf("%s: got %s %s for its wish to %s, want {}", a.name, got.err, got.refused, o.kind)
+	}
+	a.subscribed[key(o.server, uri(o))] = map[string]certainty{"subscribe": surely, "unsubscribe": not}[o.kind]
+	m.calm()
+}
+
+// subscribe notes the subscriptions of a session with a server.
+func (p *peer) subscribe(r *request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch r.Method {
+	case "resources/subscribe":
+		p.uris[r.name()] = true
+	case "resources/unsubscribe":
+		delete(p.uris, r.name())
+	}
+}
+
+func (p *peer) subscribed(uri string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.uris[uri]
+}
+
+// hangUp lets a client lose the connection of a stream, and resume it: that of a call, or its own.
+func (m *model) hangUp(o op) {
+	a := m.clients[o.client]
+	if a.lines != nil {
+		return
+	}
+	c := m.pickCall(o, func(c *modelCall) bool { return c.actor == a && c.open() && !c.done() && a.resumable(c.answer) })
+	a.mu.Lock()
+	stream := &a.own
+	if c != nil && o.pick%4 > 0 {
+		stream = c.answer
+	} else if stream.event == "" {
+		a.shaky = true
+		a.moves++
+	}
+	hangUp := stream.hangUp
+	a.mu.Unlock()
+	hangUp()
+}
+
+// resumable reports whether what an answer brings can be read on another connection.
+func (c *client) resumable(a *answer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return a.event != ""
 }
 
 func (m *model) restart(i int) {
@@ -550,6 +754,7 @@ func (m *model) leave(i int) {
 	a := m.clients[i]
 	m.disturb(func(c *modelCall) bool { return c.actor == a })
 	a.left = true
+	m.noteEnd(a)
 	m.unlocked(func() {
 		a.leave()
 		m.enter(i)
@@ -566,21 +771,32 @@ func (m *model) settle() {
 		}
 		return true
 	})
-	for i, shaky := range m.shaky {
-		if shaky {
-			m.unlocked(func() { m.recover(i) })
-			m.shaky[i] = false
+	for i := range m.servers {
+		for _, a := range m.clients {
+			if m.shaky[i] || a.shaky {
+				m.unlocked(func() { m.recover(i, a) })
+			}
+		}
+		m.shaky[i] = false
+	}
+	for _, a := range m.clients {
+		if a.shaky && m.settles(a) {
+			m.wait("the stream of "+a.name, func() bool {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				return a.own.reads
+			})
+			a.shaky = false
 		}
 	}
+	m.calm()
 }
 
-// recover waits until every client's session with a server lives again.
-func (m *model) recover(i int) {
-	for _, a := range m.clients {
-		mcptest.Eventually(m.v, fmt.Sprintf("server %d to serve %s again", i, a.name), func() bool {
-			return a.wait(a.start(quote("again-"+a.next()), "completion/complete", fmt.Sprintf(`{"ref":{"type":"ref/prompt","name":"s%d__p"}}`, i))).err == `{"code":-32601,"message":"Method not found"}`
-		})
-	}
+// recover waits until a client's session with a server lives again.
+func (m *model) recover(i int, a *actor) {
+	mcptest.Eventually(m.v, fmt.Sprintf("server %d to serve %s again", i, a.name), func() bool {
+		return a.wait(a.start(quote("again-"+a.next()), "completion/complete", fmt.Sprintf(`{"ref":{"type":"ref/prompt","name":"s%d__p"}}`, i))).err == `{"code":-32601,"message":"Method not found"}`
+	})
 }
 
 // finish brings everything to its end and compares what came with what had to.
@@ -611,6 +827,15 @@ func (m *model) finish() {
 		}
 		return all
 	})
+	if m.rs != nil {
+		m.rs.heal(m.rs.all[:]...)
+	}
+	m.settle()
+	for _, a := range m.clients {
+		if a.shaky {
+			m.wrong("%s: its session has not come to rest", a.name)
+		}
+	}
 	for _, c := range m.calls {
 		m.checkCall(c)
 	}
@@ -621,8 +846,14 @@ func (m *model) finish() {
 	m.checkNotes()
 	for _, a := range m.actors {
 		m.checkStreams(a)
+		if a.left && a.lines == nil && !a.mayLive {
+			m.unlocked(func() { m.checkGone(a) })
+		}
 	}
 	m.unlocked(m.checkRest)
+	if m.rs != nil {
+		m.rs.checkRefused(m)
+	}
 }
 
 func (m *model) wrong(format string, args ...any) { m.v.Errorf(format, args...) }
@@ -634,7 +865,7 @@ func (m *model) checkCall(c *modelCall) {
 	got := result + rpcErr
 	what := fmt.Sprintf("call %d of %s to server %d (cancelled %t, cut %t, left %t)", c.n, c.actor.name, c.server, c.cancelled, c.cut, c.actor.left)
 	switch {
-	case got == "" && !c.cancelled && !c.actor.left:
+	case got == "" && !c.cancelled && !c.actor.left && !(c.cut && m.rs != nil):
 		m.wrong("%s: got no response, want %s", what, c.response)
 	case got != "" && c.mustEnd && !c.cut:
 		m.wrong("%s: got %s, want no response: it was cancelled while it waited for its server", what, got)
@@ -680,7 +911,7 @@ func (m *model) checkQuestion(q *question) {
 func heardOf(a *actor, server int) (ks []int) {
 	for _, raw := range a.heard() {
 		msg, _ := jsonrpc.Parse([]byte(raw))
-		if msg.Method == "notifications/announce" && string(jsonrpc.Get(msg.Params, "server")) == fmt.Sprint(server) {
+		if string(jsonrpc.Get(msg.Params, "server")) == fmt.Sprint(server) {
 			k := 0
 			_, _ = fmt.Sscan(string(jsonrpc.Get(msg.Params, "k")), &k) // it is ours
 			ks = append(ks, k)
@@ -691,7 +922,7 @@ func heardOf(a *actor, server int) (ks []int) {
 
 func (m *model) checkAnnouncements() {
 	for i := range m.servers {
-		m.announce(i) // the last one shows that nothing is on its way any more
+		m.announce(i, "notifications/announce", "") // the last one shows that nothing is on its way any more
 		for _, a := range m.actors {
 			var must, may []int
 			for _, s := range m.said[i] {
@@ -699,7 +930,7 @@ func (m *model) checkAnnouncements() {
 					continue
 				}
 				may = append(may, s.k)
-				if s.to != nil && s.at == m.restarts[i] && !a.left {
+				if s.must && s.at == m.restarts[i] && s.moves == a.moves && !a.left {
 					must = append(must, s.k)
 				}
 			}
@@ -736,10 +967,15 @@ func (m *model) checkNotes() {
 		for _, a := range m.actors {
 			ks := func() []int { return m.notesAt(i, a) }
 			if m.restarts[i] == 0 && !a.left {
-				m.wait(fmt.Sprintf("%d notifications of %s at server %d", a.notes, a.name, i), func() bool { return len(ks()) >= a.notes })
-				if len(ks()) != a.notes {
-					m.wrong("server %d: got the notifications %v of %s, want each of %d once", i, ks(), a.name, a.notes)
-				}
+				m.wait(fmt.Sprintf("notifications %d to %d of %s at server %d", a.lost+1, a.notes, a.name, i), func() bool {
+					got := ks()
+					for k := a.lost + 1; k <= a.notes; k++ {
+						if !slices.Contains(got, k) {
+							return false
+						}
+					}
+					return true
+				})
 			}
 			got := ks()
 			for n := 1; n < len(got); n++ {
@@ -772,7 +1008,7 @@ func (m *model) checkStreams(a *actor) {
 				return
 			}
 			seen[n] = append(seen[n], k)
-		case "notifications/announce":
+		case "notifications/announce", "notifications/resources/updated", "notifications/tools/list_changed":
 			if on != nil {
 				m.wrong("%s: got %s on the stream of call %d, want it on its own", a.name, raw, on.n)
 			}
@@ -807,14 +1043,33 @@ func (m *model) checkStreams(a *actor) {
 	}
 }
 
+// checkGone looks whether a client that has left is served.
+func (m *model) checkGone(a *actor) {
+	c := m.w.newClient(proxyPath)
+	c.persists = true
+	c.header = a.header
+	for range 3 { // at each replica
+		if got := c.do("ping", ""); got.status != http.StatusNotFound {
+			m.wrong("%s: got %d after DELETE, want 404", a.name, got.status)
+		}
+	}
+}
+
 // checkRest ends all sessions and looks for what they left.
 func (m *model) checkRest() {
-	mcptest.Eventually(m.v, "the end of all requests", func() bool { return m.w.edge.Tracked() == 0 })
+	faces := m.faces()
+	sum := func(of func(face) int) (n int) {
+		for _, f := range faces {
+			n += of(f)
+		}
+		return n
+	}
+	mcptest.Eventually(m.v, "the end of all requests", func() bool { return sum(func(f face) int { return f.edge.Tracked() }) == 0 })
 	for _, a := range m.clients {
 		a.leave()
 	}
-	mcptest.Eventually(m.v, "the end of all sessions", func() bool { return m.w.edge.Sessions() == 0 })
+	mcptest.Eventually(m.v, "the end of all sessions", func() bool { return sum(func(f face) int { return f.edge.Sessions() }) == 0 })
 	for i, s := range m.servers {
-		mcptest.Eventually(m.v, fmt.Sprintf("the end of the sessions with server %d", i), func() bool { return len(s.all()) <= 1 })
+		mcptest.Eventually(m.v, fmt.Sprintf("the end of the sessions with server %d", i), func() bool { return len(s.all()) <= len(faces) })
 	}
 }

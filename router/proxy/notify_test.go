@@ -570,7 +570,7 @@ func TestSearchEndsWithTheSession(t *testing.T) {
 	w := newWorld(t, func(o *setup) { o.config.SearchAbove, o.search = 1, search }, place{"s", overHTTP, newServer("echo"), ""})
 	c := w.newClient(proxyPath)
 	c.hello()
-	resp, err := c.request(http.MethodDelete, "")
+	resp, err := c.request(http.MethodDelete, "", &answer{})
 	if err != nil {
 		t.Fatal(err)
 	}

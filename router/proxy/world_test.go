@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,6 +24,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/sse"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
@@ -34,18 +36,26 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is the transparent face with real parts on both sides: an edge on loopback before it and a manager
 // with scripted servers behind it.
 type world struct {
-	t         testing.TB
+	t testing.TB
+	face
+	setup     setup
 	config    proxy.Config
-	manager   *downstream.Manager
-	proxy     *proxy.Proxy
-	all       *proxy.Surface
-	edge      *edge.Edge
+	replicas  *replicas // of the router; nil = it is one, the face
 	http      *httptest.Server
 	url       string
 	transport *http.Transport
 	logs      *mcptest.Log
 	once      sync.Once
 	stopping  atomic.Bool
+}
+
+// face is a router: an edge before a manager.
+type face struct {
+	manager *downstream.Manager
+	proxy   *proxy.Proxy
+	all     *proxy.Surface
+	edge    *edge.Edge
+	handler http.Handler
 }
 
 // setup is what a world is made of.
@@ -76,6 +86,18 @@ const (
 // newWorld serves the servers at /proxy/mcp and each at /servers/{name}/mcp.
 func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	t.Helper()
+	w := prepare(t, change, places...)
+	w.face = newFace(w.setup)
+	w.http = httptest.NewServer(w.handler)
+	w.url = w.http.URL
+	w.manager.Start()
+	t.Cleanup(w.stop)
+	return w
+}
+
+// prepare serves the servers.
+func prepare(t testing.TB, change func(*setup), places ...place) *world {
+	t.Helper()
 	s := setup{config: proxy.Default()}
 	s.downstream.Execution.RetryDelay = 5 * time.Millisecond
 	s.downstream.Embedded = map[string]downstream.DialFunc{}
@@ -96,36 +118,40 @@ func newWorld(t testing.TB, change func(*setup), places ...place) *world {
 	if change != nil {
 		change(&s)
 	}
-	w := &world{t: t, config: s.config, logs: &mcptest.Log{}, transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	w := &world{t: t, logs: &mcptest.Log{}, transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	logger := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if s.quiet {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	s.downstream.Logger, s.edge.Logger = logger, logger
 	s.downstream.ListDeadline, s.downstream.ProxyTimeout = s.config.ListDeadline, s.config.Timeout
-	w.proxy = proxy.New(proxy.Options{Config: s.config, Name: "agenticnexus-router", Version: "1.2.3", Fail: router.ReplyRPCError, Confirm: router.Confirm, Logger: logger})
-	if s.returns {
-		s.downstream.OnReturn = func(server string) { w.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) }
-	}
-	s.downstream.OnNotification, s.downstream.OnRequest = w.proxy.Deliver, w.proxy.Ask
-	w.manager = downstream.New(s.downstream)
-	w.edge = edge.New(s.edge)
-	parts := proxy.Parts{Servers: w.manager, Clients: w.edge, Search: s.search}
-	if s.clients != nil {
-		parts.Clients = s.clients(w.edge)
-	}
-	w.proxy.Attach(parts)
-	w.all = w.proxy.All()
-	mux := http.NewServeMux()
-	mux.Handle("/proxy/mcp", w.edge.Streamable(w.all, nil))
-	for _, name := range w.manager.Servers() {
-		mux.Handle("/servers/"+name+"/mcp", w.edge.Streamable(w.proxy.Single(name), nil))
-	}
-	w.http = httptest.NewServer(mux)
-	w.url = w.http.URL
-	w.manager.Start()
-	t.Cleanup(w.stop)
+	w.setup, w.config = s, s.config
 	return w
+}
+
+// newFace makes a router whose manager is to be started.
+func newFace(s setup) face {
+	f := face{}
+	f.proxy = proxy.New(proxy.Options{Config: s.config, Name: "agenticnexus-router", Version: "1.2.3", Fail: router.ReplyRPCError, Confirm: router.Confirm, Logger: s.edge.Logger})
+	if s.returns {
+		s.downstream.OnReturn = func(server string) { f.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) }
+	}
+	s.downstream.OnNotification, s.downstream.OnRequest = f.proxy.Deliver, f.proxy.Ask
+	f.manager = downstream.New(s.downstream)
+	f.edge = edge.New(s.edge)
+	parts := proxy.Parts{Servers: f.manager, Clients: f.edge, Search: s.search}
+	if s.clients != nil {
+		parts.Clients = s.clients(f.edge)
+	}
+	f.proxy.Attach(parts)
+	f.all = f.proxy.All()
+	mux := http.NewServeMux()
+	mux.Handle("/proxy/mcp", f.edge.Streamable(f.all, nil))
+	for _, name := range f.manager.Servers() {
+		mux.Handle("/servers/"+name+"/mcp", f.edge.Streamable(f.proxy.Single(name), nil))
+	}
+	f.handler = mux
+	return f
 }
 
 // wait waits until the servers are connected.
@@ -142,6 +168,10 @@ const proxyPath = "/proxy/mcp"
 func (w *world) stop() {
 	w.once.Do(func() {
 		w.stopping.Store(true)
+		if w.replicas != nil {
+			w.replicas.stop()
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
 		if err := w.edge.Stop(ctx); err != nil {
@@ -191,8 +221,11 @@ type client struct {
 	end     context.CancelFunc
 	wg      sync.WaitGroup
 	lines   func(raw string)
+	// persists lets it send again what the router has not served, resume what is cut off, and bear what is lost.
+	persists bool
 
 	mu      sync.Mutex
+	own     answer // the session's own stream
 	last    int
 	pending map[string]*answer // by id
 	loose   []string           // raw messages that came on no stream of a request
@@ -210,6 +243,11 @@ type answer struct {
 	err     string
 	refused string // the body of a status other than 200
 	done    chan struct{}
+
+	reads  bool     // events of it now
+	event  string   // id of the last one
+	entry  *replica // that has got the request; nil = not known
+	hangUp context.CancelFunc
 }
 
 func (w *world) newClient(path string) *client {
@@ -264,14 +302,57 @@ func (c *client) listen() {
 	if c.lines != nil {
 		return
 	}
-	resp, err := c.request(http.MethodGet, "")
+	resp, err := c.request(http.MethodGet, "", &c.own)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		c.t.Fatalf("GET %s: got %v, %v, want 200", c.path, resp, err)
 	}
 	c.wg.Go(func() {
-		defer resp.Body.Close()
-		_ = mcptest.Events(resp.Body, func(_, data string) { c.take(data, nil) }) // it ends with the client
+		for ; ; resp, err = c.request(http.MethodGet, "", &c.own) {
+			if err == nil {
+				c.events(resp, &c.own, nil) // it ends with the client
+			}
+			if !c.again() {
+				return
+			}
+		}
 	})
+}
+
+// again reports whether a client that has lost a connection opens another.
+func (c *client) again() bool {
+	if !c.persists || c.w.stopping.Load() {
+		return false
+	}
+	select {
+	case <-c.ctx.Done():
+		return false
+	case <-time.After(10 * time.Millisecond):
+		return true
+	}
+}
+
+// events takes the messages of an event stream; on is the request that they belong to, if there is one.
+func (c *client) events(resp *http.Response, a, on *answer) {
+	defer resp.Body.Close()
+	events := sse.NewReader(resp.Body, 64<<20)
+	defer events.Free()
+	reads := func(reads bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		a.reads = reads && resp.StatusCode == http.StatusOK
+	}
+	reads(true)
+	defer reads(false)
+	for e, err := events.Next(); err == nil; e, err = events.Next() { // what is missing shows in the answer
+		if len(e.Data) > 0 {
+			c.take(string(e.Data), on)
+		}
+		if e.ID != "" {
+			c.mu.Lock()
+			a.event = e.ID
+			c.mu.Unlock()
+		}
+	}
 }
 
 // stdio returns a client of all servers on newline-delimited messages, which has no session yet.
@@ -304,21 +385,55 @@ func (w *world) stdio() *client {
 	return c
 }
 
-func (c *client) request(method, body string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(c.ctx, method, c.w.url+c.path, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	req.Header = c.header.Clone()
-	c.mu.Unlock()
-	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/json")
-		if req.Header.Get("Accept") == "" {
-			req.Header.Set("Accept", "application/json, text/event-stream")
+// request sends a HTTP request; a GET resumes the stream of a.
+func (c *client) request(method, body string, a *answer) (*http.Response, error) {
+	for tries := 1; ; tries++ {
+		sent := time.Now()
+		req, err := http.NewRequest(method, c.w.url+c.path, strings.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		ctx, hangUp := context.WithCancel(c.ctx)
+		req = req.WithContext(ctx)
+		c.mu.Lock()
+		req.Header = c.header.Clone()
+		a.hangUp = hangUp
+		if method == http.MethodGet && a.event != "" {
+			req.Header.Set("Last-Event-ID", a.event)
+		}
+		c.mu.Unlock()
+		if method == http.MethodPost {
+			req.Header.Set("Content-Type", "application/json")
+			if req.Header.Get("Accept") == "" {
+				req.Header.Set("Accept", "application/json, text/event-stream")
+			}
+		}
+		resp, err := c.w.send(req, func(at *replica) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			a.entry = at
+		})
+		if err != nil || resp.StatusCode != http.StatusServiceUnavailable || !c.persists || c.w.replicas == nil {
+			return resp, err
+		}
+		said, _ := io.ReadAll(resp.Body) // it tells why
+		resp.Body.Close()
+		if !c.w.replicas.refused(c.t, tries, sent, method+" "+body+": "+string(said)) {
+			return nil, errors.New("refused too often")
+		}
+		select {
+		case <-time.After(time.Second): // as Retry-After says
+		case <-c.ctx.Done():
 		}
 	}
-	return c.w.transport.RoundTrip(req)
+}
+
+// send sends a request to the router, which at tells.
+func (w *world) send(req *http.Request, at func(*replica)) (*http.Response, error) {
+	if w.replicas != nil {
+		return w.replicas.send(req, at)
+	}
+	return w.transport.RoundTrip(req)
 }
 
 // start sends a request with a raw id. send returns when it has been written.
@@ -345,24 +460,38 @@ func (c *client) startInto(a *answer, method, params string) {
 	c.wg.Go(func() { c.post(a, body) })
 }
 
+// post sends a request and takes what comes for it.
 func (c *client) post(a *answer, body string) {
 	defer c.finish(a)
-	resp, err := c.request(http.MethodPost, body)
-	if err != nil {
-		if c.ctx.Err() == nil && !c.w.stopping.Load() {
+	for method := http.MethodPost; ; method, body = http.MethodGet, "" {
+		resp, err := c.request(method, body, a)
+		switch {
+		case err == nil:
+			c.read(resp, a)
+		case c.ctx.Err() == nil && !c.w.stopping.Load() && !c.persists:
 			c.t.Errorf("POST %s: %v", c.path, err)
 		}
+		c.mu.Lock()
+		cut := a.event != "" && a.result+a.err+a.refused == ""
+		c.mu.Unlock()
+		if !cut || !c.again() {
+			return
+		}
+	}
+}
+
+func (c *client) read(resp *http.Response, a *answer) {
+	a.status, a.header = resp.StatusCode, resp.Header
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		c.events(resp, a, a)
 		return
 	}
 	defer resp.Body.Close()
-	a.status, a.header = resp.StatusCode, resp.Header
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		_ = mcptest.Events(resp.Body, func(_, data string) { c.take(data, a) }) // what is missing shows in the answer
-		return
-	}
 	raw, _ := io.ReadAll(resp.Body) // what is missing shows in the message
 	if resp.StatusCode != http.StatusOK {
+		c.mu.Lock()
 		a.refused = string(raw)
+		c.mu.Unlock()
 	} else if len(raw) > 0 {
 		c.take(string(raw), a)
 	}
@@ -431,9 +560,9 @@ func (c *client) send(raw string) int {
 		c.lines(raw)
 		return 0
 	}
-	resp, err := c.request(http.MethodPost, raw)
+	resp, err := c.request(http.MethodPost, raw, &answer{})
 	if err != nil {
-		if c.ctx.Err() == nil && !c.w.stopping.Load() {
+		if c.ctx.Err() == nil && !c.w.stopping.Load() && !c.persists {
 			c.t.Errorf("POST %s: %v", c.path, err)
 		}
 		return 0
@@ -518,7 +647,7 @@ func (c *client) noted(a *answer) []string {
 func (c *client) leave() {
 	c.t.Helper()
 	if c.lines == nil {
-		resp, err := c.request(http.MethodDelete, "")
+		resp, err := c.request(http.MethodDelete, "", &answer{})
 		if err != nil {
 			c.t.Errorf("DELETE: %v", err)
 			return
@@ -543,9 +672,9 @@ func names(result, list, member string) []string {
 // tools lists the names of all tools.
 func (c *client) tools() []string {
 	c.t.Helper()
-	a := c.do("tools/list", "{}")
+	a := c.wait(c.start(quote("list-"+c.next()), "tools/list", "{}"))
 	if a.result == "" {
-		c.t.Fatalf("tools/list: got error %s, want a list", a.err)
+		c.t.Fatalf("tools/list: got error %s %s, want a list", a.err, a.refused)
 	}
 	return names(a.result, "tools", "name")
 }
@@ -593,6 +722,8 @@ type peer struct {
 
 	mu     sync.Mutex
 	client string           // the name in clientInfo
+	host   *replica         // that has opened a pipe; nil = not known
+	uris   map[string]bool  // that it is subscribed to, if on notes them
 	out    func(raw string) // the stream for what belongs to no request; nil = none
 	cut    func()           // ends that stream
 }
@@ -632,7 +763,7 @@ func (s *server) open() *peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.named++
-	p := &peer{id: fmt.Sprintf("session-%d", s.named), server: s}
+	p := &peer{id: fmt.Sprintf("session-%d", s.named), server: s, uris: map[string]bool{}}
 	p.ctx, p.end = context.WithCancel(context.Background())
 	s.peers[p.id] = p
 	return p
@@ -1047,7 +1178,10 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 }
 
 // pipe opens a newline-delimited stream to the server.
-func (s *server) pipe(ctx context.Context) (io.ReadWriteCloser, error) {
+func (s *server) pipe(ctx context.Context) (io.ReadWriteCloser, error) { return s.pipeFrom(ctx, nil) }
+
+// pipeFrom is pipe from a replica.
+func (s *server) pipeFrom(ctx context.Context, host *replica) (io.ReadWriteCloser, error) {
 	s.mu.Lock()
 	dial := s.dial
 	s.mu.Unlock()
@@ -1057,12 +1191,12 @@ func (s *server) pipe(ctx context.Context) (io.ReadWriteCloser, error) {
 		}
 	}
 	ours, theirs := net.Pipe()
-	s.wg.Go(func() { s.lines(theirs, theirs) })
+	s.wg.Go(func() { s.lines(theirs, theirs, host) })
 	return ours, nil
 }
 
 // lines serves newline-delimited messages until in ends.
-func (s *server) lines(in io.ReadCloser, out io.Writer) {
+func (s *server) lines(in io.ReadCloser, out io.Writer, host *replica) {
 	p := s.open()
 	defer p.close()
 	defer in.Close()
@@ -1073,11 +1207,11 @@ func (s *server) lines(in io.ReadCloser, out io.Writer) {
 		defer mu.Unlock()
 		_, _ = io.WriteString(out, raw+"\n") // the reader's end shows in the next read
 	}
-	if !s.modern {
-		p.mu.Lock()
+	p.mu.Lock()
+	if p.host = host; !s.modern {
 		p.out = write
-		p.mu.Unlock()
 	}
+	p.mu.Unlock()
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')

@@ -18,13 +18,13 @@ import (
 // Network connects hosts by pipes. Create it with New.
 type Network struct {
 	mu        sync.Mutex
-	listeners map[string]*listener // by host:port
+	listeners map[string]*Listener // by host:port
 	cut       map[[2]string]bool   // from, to
 }
 
 // New returns a Network in which nothing is cut.
 func New() *Network {
-	return &Network{listeners: map[string]*listener{}, cut: map[[2]string]bool{}}
+	return &Network{listeners: map[string]*Listener{}, cut: map[[2]string]bool{}}
 }
 
 // Cut cuts a host off from another, or heals that. Connections between them break.
@@ -72,8 +72,8 @@ func (n *Network) From(from string) func(context.Context, string, string) (net.C
 }
 
 // Listen lets a host, with its port, accept connections until the listener is closed, which breaks them.
-func (n *Network) Listen(address string) net.Listener {
-	l := &listener{net: n, address: address, accept: make(chan net.Conn, 100), closed: make(chan struct{}),
+func (n *Network) Listen(address string) *Listener {
+	l := &Listener{net: n, address: address, accept: make(chan net.Conn, 100), closed: make(chan struct{}),
 		by: map[string][]net.Conn{}}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,7 +81,8 @@ func (n *Network) Listen(address string) net.Listener {
 	return l
 }
 
-type listener struct {
+// Listener accepts the connections of a host.
+type Listener struct {
 	net     *Network
 	address string
 	accept  chan net.Conn
@@ -91,7 +92,7 @@ type listener struct {
 	by      map[string][]net.Conn
 }
 
-func (l *listener) add(from string, client, server net.Conn) bool {
+func (l *Listener) add(from string, client, server net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
@@ -104,7 +105,7 @@ func (l *listener) add(from string, client, server net.Conn) bool {
 	return true
 }
 
-func (l *listener) breakFrom(from string) {
+func (l *Listener) breakFrom(from string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.by[from] {
@@ -114,7 +115,7 @@ func (l *listener) breakFrom(from string) {
 }
 
 // Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.accept:
 		return c, nil
@@ -123,14 +124,19 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
+// Refuse refuses further connections. Those that there are stay until Close.
+func (l *Listener) Refuse() {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	if l.net.listeners[l.address] == l {
+		delete(l.net.listeners, l.address)
+	}
+}
+
 // Close implements net.Listener.
-func (l *listener) Close() error {
+func (l *Listener) Close() error {
 	l.once.Do(func() {
-		l.net.mu.Lock()
-		if l.net.listeners[l.address] == l {
-			delete(l.net.listeners, l.address)
-		}
-		l.net.mu.Unlock()
+		l.Refuse()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		close(l.closed)
@@ -144,7 +150,7 @@ func (l *listener) Close() error {
 }
 
 // Addr implements net.Listener.
-func (l *listener) Addr() net.Addr { return &net.TCPAddr{} }
+func (l *Listener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // State is one replica's way to a store. It can be cut, and can lose answers. Create it with NewState.
 type State struct {

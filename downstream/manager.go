@@ -98,6 +98,12 @@ func (m *Manager) Sessions() *Sessions { return m.sessions }
 // Apply does nothing.
 func (m *Manager) Apply(configs []ServerConfig) Changes { return m.servers.apply(configs) }
 
+// Restart is like Apply, and replaces a server of these by one with new sessions and a new process even if its
+// configuration is the same.
+func Restart(m *Manager, configs []ServerConfig, name string) Changes {
+	return m.servers.apply(configs, name)
+}
+
 // CloseReplaced waits until the servers of a name that Apply has replaced are closed. When ctx ends, it closes them at
 // once, and their calls in flight are cut off.
 func CloseReplaced(ctx context.Context, m *Manager, name string) { m.servers.close(ctx, name) }

@@ -106,8 +106,9 @@ type Changes struct{ Added, Removed, Changed []string }
 // None reports whether there are no changes.
 func (c Changes) None() bool { return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 }
 
-// apply replaces the configuration, see Manager.Apply.
-func (ss *servers) apply(configs []ServerConfig) Changes {
+// apply replaces the configuration, see Manager.Apply. The servers named in again are replaced even if they have not
+// changed.
+func (ss *servers) apply(configs []ServerConfig, again ...string) Changes {
 	ss.applying.Lock()
 	defer ss.applying.Unlock()
 	var changes Changes
@@ -118,7 +119,7 @@ func (ss *servers) apply(configs []ServerConfig) Changes {
 	var order, fresh []*server.Server
 	for _, c := range configs {
 		s := former.byName[c.Name]
-		if s == nil || !reflect.DeepEqual(s.Config, c) {
+		if s == nil || !reflect.DeepEqual(s.Config, c) || slices.Contains(again, c.Name) {
 			if s == nil {
 				changes.Added = append(changes.Added, c.Name)
 			} else {

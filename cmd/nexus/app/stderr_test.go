@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -53,5 +54,47 @@ func TestErrorOutput(t *testing.T) {
 				t.Errorf("of all servers: got %s, want no error output", all)
 			}
 		})
+	}
+}
+
+// On the page, operators see the error output of a server, and whoever may use everything restarts it: another process
+// serves, and one line of the log says who did it.
+func TestConsoleRestart(t *testing.T) {
+	r := start(t, func(o *app.Options) {
+		o.Config.Auth.APIKeys = slices.Concat(keys("all"), operators("ops"))
+		restricted("some", "child")(o)
+		o.Config.Servers = append(o.Config.Servers, downstream.ServerConfig{Name: "child", Type: downstream.TransportStdio,
+			Command: "sh", Args: []string{"-c", `echo "process $$" >&2; exec "$0"`, os.Args[0]}, Env: map[string]redact.Secret{asChild: "1"}})
+	})
+	lines := func() string {
+		_, text := r.raw("GET", "/ui/api/servers/child/stderr", "", bearer("ops"))
+		return text
+	}
+	mcptest.Eventually(t, "the process writes", func() bool { return strings.Contains(lines(), "process ") })
+	first := lines()
+	for _, row := range []struct {
+		name, method, path string
+		header             map[string]string
+		status             int
+	}{
+		{"error output, not an operator", "GET", "child/stderr", bearer("all"), 403},
+		{"error output, no such server", "GET", "nobody/stderr", bearer("ops"), 404},
+		{"a limited key", "POST", "child/restart", bearer("some"), 403},
+		{"no key", "POST", "child/restart", nil, 401},
+		{"no such server", "POST", "nobody/restart", bearer("all"), 404},
+		{"a form", "POST", "child/restart", with(bearer("all"), "Content-Type", "text/plain"), 415},
+		{"another site", "POST", "child/restart", with(bearer("all"), "Sec-Fetch-Site", "cross-site"), 403},
+		{"a key for everything", "POST", "child/restart", bearer("all"), 200},
+	} {
+		if resp, text := r.raw(row.method, "/ui/api/servers/"+row.path, "{}", row.header); resp.StatusCode != row.status {
+			t.Errorf("%s: got %d %s, want %d", row.name, resp.StatusCode, text, row.status)
+		}
+	}
+	mcptest.Eventually(t, "another process writes", func() bool { now := lines(); return strings.Contains(now, "process ") && now != first })
+	if _, text := r.raw("POST", "/mcp", fmt.Sprintf(runTool, "child__echo"), bearer("all")); !strings.Contains(text, `"result"`) {
+		t.Errorf("got %s, want a result of the new process", text)
+	}
+	if line := r.logs.want(t, "server restarted"); line["by"] != "all" || line["server"] != "child" {
+		t.Errorf("log: got %v, want who did what", line)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app/console"
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
@@ -145,6 +146,24 @@ func (a *App) switchServer(server string, enabled bool, by string) error {
 		a.log.Warn("server switched: "+err.Error(), "server", server)
 	}
 	return err
+}
+
+// restartTime is the time for calls in flight when an operator restarts their server.
+const restartTime = 5 * time.Second
+
+// restartServer replaces the sessions and the process of a server on behalf of an operator. It does not wait for the
+// new ones.
+func restartServer(a *App) func(ctx context.Context, server, by string) {
+	return func(ctx context.Context, server, by string) {
+		a.lifecycle.reloading.Lock()
+		changes := downstream.Restart(a.servers, a.serverSet.servers(), server)
+		a.proxy.ServersChanged(changes)
+		a.lifecycle.reloading.Unlock()
+		a.log.Warn("server restarted", "server", server, "by", by)
+		ctx, cancel := context.WithTimeout(ctx, restartTime)
+		defer cancel()
+		downstream.CloseReplaced(ctx, a.servers, server)
+	}
 }
 
 // followSwitches applies what other replicas switch until ctx ends.

@@ -60,6 +60,9 @@ type Options struct {
 	// is an ErrNotSwitched.
 	Switch func(server string, enabled bool, by string) error
 
+	// Restart replaces the sessions and the process of a server on behalf of by.
+	Restart func(ctx context.Context, server, by string)
+
 	// Drain lets a replica hand its sessions over on behalf of by. nil = the router runs alone.
 	Drain func(ctx context.Context, replica, by string) error
 }
@@ -88,6 +91,8 @@ func New(o Options) *Console {
 		"GET /ui/api/now":                     c.now,
 		"GET /ui/api/servers":                 c.servers,
 		"POST /ui/api/servers/{name}":         c.switchServer,
+		"POST /ui/api/servers/{name}/restart": func(w http.ResponseWriter, r *http.Request, v Viewer) { restart(c, w, r, v) },
+		"GET /ui/api/servers/{name}/stderr":   func(w http.ResponseWriter, r *http.Request, v Viewer) { stderr(c, w, r, v) },
 		"GET /ui/api/servers/{name}/changes":  c.changes,
 		"POST /ui/api/servers/{name}/approve": c.approve,
 		"GET /ui/api/tools":                   c.tools,

@@ -46,7 +46,7 @@ func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
 		list = append(list, serverView{
 			name, slices.Contains(private, name), states[name], c.opts.Servers.Transitions(name), u.Calls, u.Failed})
 	}
-	reply(w, map[string]any{"servers": list, "can_switch": v.maySwitch()})
+	reply(w, map[string]any{"servers": list, "can_switch": v.maySwitch(), "sees_stderr": v.Operator})
 }
 
 // maySwitch reports whether the viewer may disable servers. This affects everybody, so the viewer must see everything.
@@ -78,6 +78,37 @@ func (c *Console) switchServer(w http.ResponseWriter, r *http.Request, v Viewer)
 			done["warning"] = err.Error()
 		}
 		reply(w, done)
+	}
+}
+
+// restart ends a server and starts it again.
+func restart(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
+	var order struct{}
+	if !read(w, r, &order) {
+		return
+	}
+	name := r.PathValue("name")
+	switch {
+	case !slices.Contains(c.visibleServers(v), name):
+		fail(w, http.StatusNotFound, "no server has that name")
+	case !v.maySwitch():
+		fail(w, http.StatusForbidden, "only a key that may use all servers and tools can restart servers")
+	default:
+		c.opts.Restart(r.Context(), name, v.Caller.Name)
+		reply(w, map[string]any{"restarted": true})
+	}
+}
+
+// stderr returns the end of a server's error output, which may tell what all callers do.
+func stderr(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
+	name := r.PathValue("name")
+	switch {
+	case !slices.Contains(c.visibleServers(v), name):
+		fail(w, http.StatusNotFound, "no server has that name")
+	case !v.Operator:
+		fail(w, http.StatusForbidden, "only a key with ops: true sees the error output of servers")
+	default:
+		reply(w, map[string]any{"lines": append([]string{}, downstream.Stderr(c.opts.Servers, name)...)})
 	}
 }
 

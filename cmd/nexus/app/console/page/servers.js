@@ -54,6 +54,16 @@ function toggle(s, may, done) {
   } }, on ? "Disable" : "Enable");
 }
 
+// again is the button that restarts a server.
+function again(s, may, done) {
+  if (!may || s.status === "disabled") return "";
+  return h("button", { type: "button", class: "small", id: `restart-${s.name}`, "aria-label": `Restart ${s.name}`, onclick: async () => {
+    if (!await sure(`Restart ${s.name}?`, "Its process or sessions end and start again. Calls in flight have 5 s to finish.", "Restart")) return;
+    try { await post(`servers/${encodeURIComponent(s.name)}/restart`, {}); } catch (error) { await sure("Not done", error.message, "OK"); }
+    await done();
+  } }, "Restart");
+}
+
 // change shows what has changed at a tool, word by word, and the button that approves it.
 function change(server, c, may, done) {
   const approve = async () => {
@@ -86,9 +96,10 @@ export async function server({ main, path }) {
     const all = await get("servers"), s = all.servers.find((x) => x.name === name);
     if (!s) throw new Error(`There is no server ${name} that your key may see.`);
     const at = encodeURIComponent(name), changed = s.changed && await get(`servers/${at}/changes`);
+    const stderr = all.sees_stderr && s.transport === "stdio" ? (await get(`servers/${at}/stderr`)).lines : [];
     renew(main,
       h("p", { class: "crumbs" }, h("a", { href: "#/servers" }, "Servers")),
-      h("div", { class: "head" }, h("h1", {}, name), badge(s.status), toggle(s, all.can_switch, load)),
+      h("div", { class: "head" }, h("h1", {}, name), badge(s.status), again(s, all.can_switch, load), toggle(s, all.can_switch, load)),
       problem(s) && h("p", { class: "problem" }, problem(s)) || "",
       facts(["Transport", s.transport], ["Data", s.private ? "private" : ""], ["Protocol", s.protocol_version], ["In this state since", when(s.since)], ["Last healthy", s.last_healthy && when(s.last_healthy)],
         ["Breaker", s.breaker], ["Calls in flight", s.in_flight + (s.queued ? `, ${s.queued} waiting` : "")], ["Sessions", s.sessions],
@@ -100,6 +111,7 @@ export async function server({ main, path }) {
       changed && changed.changes.length ? h("section", {}, h("h2", {}, "Changed tools"), changed.changes.map((c) => change(name, c, changed.can_approve, load))) : "",
       s.findings ? h("section", {}, h("h2", {}, "Hidden characters"), table("Hidden characters", ["Tool", "Kind"], s.findings.map((f) => [f.tool, words(f.kind)]))) : "",
       s.quarantined_tools ? h("section", {}, h("h2", {}, "Quarantined tools"), table("Quarantined tools", ["Tool", "Reason"], s.quarantined_tools.map((q) => [q.tool || "without a name", q.reason]))) : "",
+      stderr.length ? h("section", {}, h("h2", {}, "Error output"), h("pre", { tabindex: "0" }, stderr.join("\n"))) : "",
       h("section", {}, h("h2", {}, "Changes of state"), s.transitions?.length ? table("Changes of state", ["When", "State"], s.transitions.toReversed().map((t) => [when(t.at), badge(t.state, words(t.state))])) :
         h("p", { class: "muted" }, "None since the server was configured.")));
   };

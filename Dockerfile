@@ -1,20 +1,24 @@
-# The image holds the router alone: remote servers work as they are, stdio servers need an image of
-# their own that adds what they run on (COPY --from=… /nexus).
-FROM golang:1.26 AS build
-WORKDIR /src
-COPY go.mod go.sum ./
-RUN go mod download
-COPY . .
-ARG COMMIT
-RUN make build BINARY=/nexus COMMIT="${COMMIT}"
-RUN mkdir -p -m 0700 /var/lib/nexus
+# Two images with the program that make release has built; make image makes both:
+#   IMAGE=router    the router alone. Remote servers work as they are.
+#   IMAGE=servers   with Node and uv, for servers that npx and uvx start.
+ARG IMAGE=router
 
-FROM scratch
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /nexus /nexus
+FROM node:22-bookworm-slim AS servers
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
+COPY --from=ghcr.io/astral-sh/uv:0.9 /uv /uvx /usr/local/bin/
+RUN mkdir -p -m 0700 /var/lib/nexus && chown 65532:65532 /var/lib/nexus
+# npx and uvx keep what they download beside the state.
+ENV HOME=/var/lib/nexus
+
+FROM scratch AS router
+COPY --from=servers /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=servers --chown=65532:65532 /var/lib/nexus /var/lib/nexus
+
+FROM ${IMAGE}
+ARG TARGETARCH
+COPY dist/bin/linux_${TARGETARCH}/nexus /nexus
 COPY LICENSE /
 # What outlives a restart. Mount a volume here for it to outlive the container too.
-COPY --from=build --chown=65532:65532 /var/lib/nexus /var/lib/nexus
 ENV NEXUS_STATE=/var/lib/nexus
 # Configuration is read from /app/config, if it is mounted.
 WORKDIR /app

@@ -10,7 +10,7 @@ MUTANTS ?= 20
 SOAK_DURATION ?= 10m
 SOAK_CALLERS ?= 16
 
-.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak cluster cluster-soak cluster-bench bench eval ci image clean
+.PHONY: all help build test race property lint fuzz fuzz-night faults attacks poison kills mutate soak cluster cluster-soak cluster-bench bench eval ci release image clean
 
 all: build test
 
@@ -93,8 +93,12 @@ eval: ## the figures of docs/evaluation.md, from the data and scorer in the fold
 ci: ## what continuous integration runs
 	bash .ci/run
 
-image: ## the container image
-	docker build --build-arg COMMIT="$(COMMIT)" -t agenticnexus .
+release: ## all files of a release, in dist/
+	deploy/release.sh
+
+image: release ## the container images, from the binaries of the release
+	docker build -t agenticnexus .
+	docker build -t agenticnexus:servers --build-arg IMAGE=servers .
 
 clean:
 	rm -rf bin dist .ci/work

@@ -40,7 +40,7 @@ func shown(n *kong.Node) (nodes []*kong.Node) {
 
 func pageName(n *kong.Node) string { return strings.ReplaceAll(n.FullPath(), " ", "-") }
 
-// page returns the page of a command in the man macros of roff. It has no date, so that equal programs have equal pages.
+// page returns the page of a command in the man macros of roff. It has no date: equal programs have equal pages.
 func page(n *kong.Node) string {
 	var out strings.Builder
 	name := pageName(n)

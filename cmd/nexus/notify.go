@@ -1,10 +1,9 @@
 package main
 
 import (
+	"log/slog"
 	"net"
 	"os"
-
-	"log/slog"
 )
 
 // notify tells the state of this process to the service manager that started it, if that wants to know (sd_notify).

@@ -23,9 +23,6 @@ const (
 	maxReadStderr = 64 << 10               // bytes read of it, so that no secret is cut before it is masked
 )
 
-// inherited are the only environment variables that a child inherits: others may hold keys.
-var inherited = [...]string{"PATH", "HOME", "LANG", "TMPDIR"}
-
 // process is a child in its own process group, with its input and output as one byte stream.
 type process struct {
 	cmd     *exec.Cmd
@@ -48,8 +45,8 @@ func startProcess(s *Session) (*process, error) {
 	p := &process{exited: make(chan struct{}), quiet: make(chan struct{})}
 	p.cmd = exec.Command(t.Command[0], t.Command[1:]...)
 	p.cmd.Dir = t.Dir
-	p.cmd.Env = []string{} // never nil: that would inherit everything
-	for _, name := range inherited {
+	p.cmd.Env = []string{}           // never nil: that would inherit everything
+	for _, name := range inherited { // no others: they may hold keys
 		if v, ok := os.LookupEnv(name); ok {
 			p.cmd.Env = append(p.cmd.Env, name+"="+v)
 		}

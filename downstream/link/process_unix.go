@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// inherited are the environment variables that a child inherits.
+var inherited = []string{"PATH", "HOME", "LANG", "TMPDIR"}
+
 func termGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
 
 func killGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }

@@ -31,7 +31,7 @@ func TestInterleavings(t *testing.T) {
 // request, in time that the tests keep. Replicas hand their sessions over, leave, are killed, start again, and lose the
 // store. REPLICAS_SCHEDULES says how many schedules, REPLICAS_SEED runs one again.
 func TestInterleavings_Replicas(t *testing.T) {
-	setting{variables: "REPLICAS", schedules: 50, kinds: slices.Concat(opKinds, replicaKinds), replicated: true}.test(t)
+	setting{variables: "REPLICAS", schedules: 10, kinds: slices.Concat(opKinds, replicaKinds), replicated: true}.test(t)
 }
 
 // setting is where schedules run.

@@ -56,8 +56,9 @@ type Hooks struct {
 	// Cluster returns the state of the cluster; nil = the router runs alone.
 	Cluster func() *Cluster
 
-	// SealingKey returns the key that seals plans that wait for approval. nil = a key that is lost with the process.
-	SealingKey func() []byte
+	// SealingKeys returns the key that seals plans that wait for approval, and those before it that did so within an
+	// hour. nil = a key that is lost with the process.
+	SealingKeys func() [][]byte
 }
 
 // Follow is called when a query begins and may set its Report. The function it returns is called when the query ends,
@@ -125,7 +126,7 @@ func New(opts Options) (*Router, error) {
 	}
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
-		approvals: newApprovals(opts.SealingKey), logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
+		approvals: newApprovals(opts.SealingKeys), logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
 		directory: &directory{servers: opts.Servers, index: indexing{finder: opts.Ranking.Finder}},
 	}
 	r.calls = r.servers

@@ -49,7 +49,7 @@ type soleCluster struct {
 	starts, writes mcptest.Ledger
 }
 
-func placedOnce(t *testing.T, session string) *soleCluster {
+func placedOnce(t *testing.T, session string, more ...string) *soleCluster {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -59,7 +59,7 @@ func placedOnce(t *testing.T, session string) *soleCluster {
 	c := &soleCluster{}
 	c.starts, c.writes = soleAt(dir)
 	server := fmt.Sprintf("{command: %q, env: {%s: %q}, placement: one, session: %s}", self, soleServer, dir, session)
-	c.replicated = clusterOf(t, 3, server)
+	c.replicated = clusterOf(t, 3, server, more...)
 	return c
 }
 
@@ -229,6 +229,26 @@ func TestPlacement_WithoutNATS(t *testing.T) {
 	}
 	for _, r := range c.replicas {
 		mcptest.Eventually(t, "a result", func() bool { return c.echo(c.dial(r)) == "result" })
+	}
+	c.ran(1)
+}
+
+// With discovery: eager a replica is ready when the server has listed its tools. Commands beside the cluster do not
+// start the server.
+func TestPlacement_Eager(t *testing.T) {
+	t.Parallel()
+	c := placedOnce(t, "shared", "discovery: eager")
+	c.ran(1)
+	for _, r := range c.replicas {
+		if out, code := c.nexus("tools", "--remote", r.URL()); code != 0 || !strings.Contains(out, "echo") {
+			t.Errorf("tools of %s: got %q and exit code %d, want those of the server", r.Name, out, code)
+		}
+	}
+	for _, command := range [][]string{{"tools"}, {"call", "work__echo", "{}"}, {"query", "echo"}, {"stdio"}} {
+		out, _ := c.nexus(append(command, "--config", c.config)...)
+		if !strings.Contains(out, "no replica of cluster agenticnexus") || !strings.Contains(out, "(work); --remote URL") {
+			t.Errorf("nexus %s: got %q, want a line that it is no replica", command[0], out)
+		}
 	}
 	c.ran(1)
 }

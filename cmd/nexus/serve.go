@@ -91,12 +91,20 @@ type stdioCmd struct {
 	Profile string `help:"What to serve: router, proxy or server:NAME." default:"router"`
 }
 
+// reload reads the configuration again as Run does.
+func (c *stdioCmd) reload(used config.Config) (config.Config, error) {
+	cfg, err := c.source.reload(used)
+	besideCluster(&cfg)
+	return cfg, err
+}
+
 func (c *stdioCmd) Run(w *world) error {
 	files := config.Watch(c.Config, c.options())
 	cfg, err := c.load()
 	if err != nil {
 		return err
 	}
+	hint := besideCluster(&cfg)
 	a, err := c.app(w.ctx, cfg, nil, w.stderr)
 	if err != nil {
 		return err
@@ -104,8 +112,8 @@ func (c *stdioCmd) Run(w *world) error {
 	if err := a.CheckProfile(c.Profile); err != nil {
 		return &exitError{exitUsage, err.Error()}
 	}
-	if cfg.Cluster.Enabled() {
-		a.Log().Warn("cluster has no effect with nexus stdio, which serves one client alone")
+	if hint != "" {
+		a.Log().Warn(hint)
 	}
 	// A signal must not end the context of the calls in flight: they have the grace period to finish.
 	served := make(chan error, 1)

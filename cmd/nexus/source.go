@@ -12,6 +12,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/demo"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
@@ -66,8 +67,15 @@ func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.idle(cfg) {
-		fmt.Fprintln(w.stderr, "nexus: "+idleHint)
+	hint := ""
+	if !t.Replays() {
+		hint = besideCluster(&cfg)
+	}
+	if hint == "" && s.idle(cfg) {
+		hint = idleHint
+	}
+	if hint != "" {
+		fmt.Fprintln(w.stderr, "nexus: "+hint)
 	}
 	logs := w.stderr
 	if cfg.Log.Level == telemetry.DefaultLog().Level {
@@ -96,6 +104,27 @@ func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 		return nil, nil, err
 	}
 	return a, func() { _ = stop(a, cfg.Shutdown.Grace) }, nil
+}
+
+// besideCluster disables the servers that run once in the cluster, for a router that is no replica. It returns a line
+// that says so; empty without a cluster.
+func besideCluster(cfg *config.Config) string {
+	if !cfg.Cluster.Enabled() {
+		return ""
+	}
+	cfg.Servers = slices.Clone(cfg.Servers)
+	left := ""
+	for i := range cfg.Servers {
+		if s := &cfg.Servers[i]; s.Placement == server.PlacementOne && !s.Disabled {
+			s.Disabled = true
+			left += ", " + s.Name
+		}
+	}
+	if left != "" {
+		left = " and leaves out what runs once (" + left[2:] + ")"
+	}
+	return fmt.Sprintf("this is no replica of cluster %s: it uses a state folder of its own%s; --remote URL, "+
+		"and clients with the URL of a replica, use the cluster", cfg.Cluster.Name, left)
 }
 
 // idleHint explains an empty output without servers.

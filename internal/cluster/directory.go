@@ -83,6 +83,7 @@ type Directory struct {
 
 	mu      sync.Mutex
 	unsaved map[string]unsaved // by tag
+	waiting int                // bytes of unsaved
 	wake    chan struct{}      // has room for one
 }
 
@@ -120,17 +121,27 @@ func (d *Directory) Acts() error {
 // reaches the store, as far as is known: without it, it would not serve a session handed over. ok is false if there is
 // none.
 func (d *Directory) Elsewhere() (_ Place, ok bool) {
-	if d.replica == nil {
+	others := Others(d)
+	if len(others) == 0 {
 		return Place{}, false
+	}
+	return others[0], true
+}
+
+// Others returns the other replicas that do not drain, in random order.
+func Others(d *Directory) []Place {
+	if d.replica == nil {
+		return nil
 	}
 	now := time.Now()
 	found := d.replica.members.others(func(m *member) bool {
 		return m.revision > 0 && !m.Draining && m.sight.standing(now) == live && now.Sub(m.seen) < renewEvery+ioTime
 	})
-	if len(found) == 0 {
-		return Place{}, false
+	places := make([]Place, len(found))
+	for from, to := range rand.Perm(len(found)) {
+		places[to] = Place{peer: found[from].peer}
 	}
-	return Place{peer: found[rand.IntN(len(found))].peer}, true
+	return places
 }
 
 // Find returns where a session is served now. If its home is gone, it is adopted: its place is here afterwards, and

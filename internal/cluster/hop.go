@@ -60,6 +60,9 @@ type hops struct {
 	replica   *Replica
 	transport *http.Transport
 	buffers   sync.Pool
+	sender    string        // unlike that of every other process
+	sent      atomic.Uint64 // numbers the requests
+	received  received
 }
 
 // dialError means that no connection was made.
@@ -106,7 +109,7 @@ func newHops(r *Replica) *hops {
 		MaxIdleConnsPerHost: maxIdle,
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true,
-	}, buffers: sync.Pool{New: func() any { return make([]byte, 32<<10) }}}
+	}, buffers: sync.Pool{New: func() any { return make([]byte, 32<<10) }}, sender: rand.Text(), received: newReceived()}
 }
 
 func (h *hops) close() { h.transport.CloseIdleConnections() }
@@ -137,7 +140,7 @@ func (h *hops) authentic(given string, parts ...string) (key []byte, ok bool) {
 
 // sign adds the headers of a hop to a request, and returns its nonce.
 func (h *hops) sign(r *http.Request, from, to uint64, client string) (nonce string) {
-	nonce = rand.Text()
+	nonce = h.sender + "-" + number(h.sent.Add(1))
 	a, b := number(from), number(to)
 	r.Header.Set(clientHeader, client)
 	r.Header.Set(hopHeader, "v1 "+a+" "+b+" "+nonce+" "+
@@ -423,7 +426,8 @@ func (r *Replica) Receive(next http.Handler) http.Handler {
 	})
 }
 
-// accept checks the headers of a hop, and returns the key that they were made with; nil if they are invalid.
+// accept checks the headers of a hop, and returns the key that they were made with; nil if they are invalid or were
+// received before.
 func (h *hops) accept(sent []string, r *http.Request, client string) (from, to uint64, nonce string, key []byte) {
 	if len(sent) != 1 {
 		return 0, 0, "", nil
@@ -435,7 +439,9 @@ func (h *hops) accept(sent []string, r *http.Request, client string) (from, to u
 	from, badFrom := strconv.ParseUint(parts[1], 16, 64)
 	to, badTo := strconv.ParseUint(parts[2], 16, 64)
 	key, ok := h.authentic(parts[4], "hop", parts[1], parts[2], parts[3], r.Method, r.RequestURI, r.Host, client)
-	if !ok || badFrom != nil || badTo != nil {
+	sender, digits, _ := strings.Cut(parts[3], "-")
+	n, badNumber := strconv.ParseUint(digits, 16, 64)
+	if !ok || badFrom != nil || badTo != nil || badNumber != nil || !h.received.first(sender, n) {
 		return 0, 0, "", nil
 	}
 	return from, to, parts[3], key

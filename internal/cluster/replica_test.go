@@ -222,12 +222,21 @@ func TestSave(t *testing.T) {
 		}
 		a.leases.SetCut(true)
 		_ = a.dir.Save(s, []byte("later"))
-		full := error(nil)
-		for i := 0; full == nil && i < 5000; i++ {
-			full = a.dir.Save(a.session(fmt.Sprint("n", i)), []byte("x"))
+		n, full, large := 0, error(nil), make([]byte, 60<<10)
+		for ; full == nil && n < 1000; n++ {
+			full = a.dir.Save(a.session(fmt.Sprint("n", n)), large)
 		}
-		if full == nil {
-			w.t.Error("the states that wait have no bound")
+		if n < 100 || n > 150 {
+			w.t.Errorf("%d states of 60 KiB wait, want some 8 MiB of them", n)
+		}
+		for range 100 {
+			if err := a.dir.Save(a.session("n1"), large[1:]); err != nil {
+				w.t.Errorf("replacing a state that waits: %v", err)
+			}
+		}
+		late := a.session("late")
+		if err := a.dir.End(w.t.Context(), late); err != nil {
+			w.t.Errorf("ending a session while states wait: %v", err)
 		}
 		synctest.Wait()
 		if log := a.log.String(); strings.Count(log, "cannot save") != 1 {
@@ -237,9 +246,10 @@ func TestSave(t *testing.T) {
 		if err := a.Leave(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}
-		for tag, want := range map[string]string{"s": "later", "n17": "x", "ended": ""} {
+		expectError(w.t, b, late, cluster.ErrEnded)
+		for tag, want := range map[string]string{"s": "later", "n17": string(large), "ended": ""} {
 			if got, err := b.dir.Load(w.t.Context(), cluster.Session{Tag: tag}); string(got) != want || err != nil {
-				w.t.Errorf("%s: got %q (%v), want %q", tag, got, err, want)
+				w.t.Errorf("%s: got %.20q (%v), want %.20q", tag, got, err, want)
 			}
 		}
 		if err := a.dir.Save(s, []byte("x")); !errors.Is(err, cluster.ErrUnavailable) {

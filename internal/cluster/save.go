@@ -12,8 +12,10 @@ import (
 const (
 	// maxState bounds the bytes of a session's state.
 	maxState = 64 << 10
-	// maxUnsaved bounds the sessions whose state waits to be saved.
-	maxUnsaved = 4096
+	// maxUnsaved bounds the bytes of what waits to be saved. States take half of it, so that there is room for ends.
+	maxUnsaved = 16 << 20
+	// unsavedBytes is what counts for an entry besides its state.
+	unsavedBytes = 512
 	// attempts bounds how often an entry is read again after a conflict.
 	attempts = 4
 )
@@ -24,6 +26,14 @@ type unsaved struct {
 	state   []byte
 	ended   bool
 	by      *incarnation
+}
+
+// size returns the bytes that count; 0 for the zero value.
+func (u unsaved) size() int {
+	if u.by == nil {
+		return 0
+	}
+	return unsavedBytes + len(u.state)
 }
 
 // change reads the entry of a session and stores what f makes of it, unless f reports false or fails. It repeats that
@@ -58,7 +68,7 @@ func (d *Directory) Load(ctx context.Context, s Session) ([]byte, error) {
 
 // Save keeps the state of a session whose home is here, at most maxState bytes, which the caller must not change, for
 // the replica that adopts it. It returns at once; of several states only the last may be stored. The error means that
-// the state is too large or that too many wait to be stored; the one before is kept.
+// the state is too large or that too much waits to be stored; the one before is kept.
 func (d *Directory) Save(s Session, state []byte) error {
 	if d.replica == nil {
 		return nil
@@ -77,16 +87,25 @@ func (d *Directory) Save(s Session, state []byte) error {
 func (d *Directory) later(u unsaved) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	before, replaces := d.unsaved[u.session.Tag]
+	before, room := d.unsaved[u.session.Tag], maxUnsaved
+	if !u.ended {
+		room /= 2
+	}
 	switch {
 	case before.ended:
 		return nil
-	case !replaces && len(d.unsaved) >= maxUnsaved:
-		return fmt.Errorf("the states of %d sessions wait to be saved", maxUnsaved)
+	case d.waiting-before.size()+u.size() > room:
+		return fmt.Errorf("%d MiB of states and ends of sessions wait to be saved", d.waiting>>20)
 	}
-	d.unsaved[u.session.Tag] = u
+	u.wait(d)
 	poke(d.wake)
 	return nil
+}
+
+// wait adds it to what waits, in place of what waits for the same session. d.mu is held.
+func (u unsaved) wait(d *Directory) {
+	d.waiting += u.size() - d.unsaved[u.session.Tag].size()
+	d.unsaved[u.session.Tag] = u
 }
 
 // keepSaving stores states until ctx ends.
@@ -116,8 +135,8 @@ func (d *Directory) flush(ctx context.Context) error {
 		}
 		if err := d.save(ctx, u); err != nil {
 			d.mu.Lock()
-			if _, newer := d.unsaved[u.session.Tag]; !newer {
-				d.unsaved[u.session.Tag] = u
+			if _, newer := d.unsaved[u.session.Tag]; !newer || u.ended {
+				u.wait(d)
 			}
 			d.mu.Unlock()
 			return err
@@ -131,6 +150,7 @@ func (d *Directory) firstUnsaved() (unsaved, bool) {
 	defer d.mu.Unlock()
 	for tag, u := range d.unsaved {
 		delete(d.unsaved, tag)
+		d.waiting -= u.size()
 		return u, true
 	}
 	return unsaved{}, false
@@ -157,7 +177,7 @@ func (d *Directory) save(ctx context.Context, u unsaved) error {
 }
 
 // End notes that the client has ended a session whose home is here, so that nobody adopts it; if the store cannot be
-// reached, once it can. The error is ErrMoved if its home is elsewhere, ErrUnavailable, or that too many wait to be
+// reached, once it can. The error is ErrMoved if its home is elsewhere, ErrUnavailable, or that too much waits to be
 // stored.
 func (d *Directory) End(ctx context.Context, s Session) error {
 	if d.replica == nil {

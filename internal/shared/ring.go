@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +34,8 @@ const (
 )
 
 // Ring is the keys that the replicas of a cluster share, in the entry "keys" of a State. A new key is added each day;
-// old ones stay as long as a session that was sealed with them lives. The first key stays, for what has no end. Create
-// it with OpenRing and run Run. It is safe for concurrent use.
+// old ones stay as long as a session that was sealed with them lives. The first key stays, for what has no end (First),
+// and serves nothing else after that time. Create it with OpenRing and run Run. It is safe for concurrent use.
 type Ring struct {
 	state   State
 	wrap    cipher.AEAD // seals the entry; nil = it is stored as it is
@@ -99,14 +100,36 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 func (r *Ring) Newest(use string) (uint32, []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.time()
-	for _, k := range r.keys {
-		if now.Sub(k.Created) >= settling {
-			return k.ID, r.derive(k, use)
+	k := r.keys[r.newest()]
+	return k.ID, r.derive(k, use)
+}
+
+// Keys returns the keys for a use whose results live for at most a day: the one to seal with, then those that were so
+// within that time.
+func (r *Ring) Keys(use string) [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	newest := r.newest()
+	keys := [][]byte{r.derive(r.keys[newest], use)}
+	for i, k := range r.keys {
+		if i != newest && r.serves(i) {
+			keys = append(keys, r.derive(k, use))
 		}
 	}
-	return r.first(use)
+	return keys
 }
+
+// newest returns the index of the key to seal with: one that the others have read. r.mu is held.
+func (r *Ring) newest() int {
+	now := r.time()
+	if i := slices.IndexFunc(r.keys, func(k sharedKey) bool { return now.Sub(k.Created) >= settling }); i >= 0 {
+		return i
+	}
+	return len(r.keys) - 1
+}
+
+// serves reports whether what was sealed with a key may still live. r.mu is held.
+func (r *Ring) serves(i int) bool { return i == 0 || r.time().Sub(r.keys[i-1].Created) <= kept }
 
 // Now returns the time by the store's clock, as it was read last.
 func (r *Ring) Now() time.Time {
@@ -125,10 +148,6 @@ func (r *Ring) time() time.Time { return r.now.Add(time.Since(r.read)) }
 func (r *Ring) First(use string) (uint32, []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.first(use)
-}
-
-func (r *Ring) first(use string) (uint32, []byte) {
 	k := r.keys[len(r.keys)-1]
 	return k.ID, r.derive(k, use)
 }
@@ -235,7 +254,7 @@ func (r *Ring) due() ([]sharedKey, uint64) {
 	_, _ = rand.Read(fresh) // never fails
 	keys := []sharedKey{{ID: binary.BigEndian.Uint32(fresh[keyBytes:]), Key: fresh[:keyBytes]}}
 	for i, k := range r.keys {
-		if i == 0 || i == len(r.keys)-1 || now.Sub(r.keys[i-1].Created) <= kept {
+		if i == len(r.keys)-1 || r.serves(i) {
 			keys = append(keys, k)
 		}
 	}

@@ -3,6 +3,7 @@ package shared_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,8 @@ func TestRing(t *testing.T) {
 			at  time.Time
 		}
 		var seals []seal
-		used := map[uint32]time.Time{} // last
+		signed := map[string]time.Time{} // last, by key
+		used := map[uint32]time.Time{}   // last
 		first, _ := a.First("x")
 		for hour := range 24 * 6 {
 			if hour == 60 { // a replica starts anew
@@ -58,6 +60,14 @@ func TestRing(t *testing.T) {
 				id, key := r.Newest("x")
 				seals = append(seals, seal{id, string(key), time.Now()})
 				used[id] = time.Now()
+				keys := r.Keys("y")
+				signed[string(keys[0])] = time.Now()
+				for key, last := range signed {
+					accepted := slices.ContainsFunc(keys, func(k []byte) bool { return string(k) == key })
+					if age := time.Since(last); age <= 25*time.Hour && !accepted || age > 75*time.Hour && accepted {
+						t.Fatalf("hour %d: a key that was last used %s ago is accepted: %t", hour, age, accepted)
+					}
+				}
 			}
 			for _, s := range seals {
 				for name, r := range map[string]*shared.Ring{"a": a, "b": b} {
@@ -76,8 +86,8 @@ func TestRing(t *testing.T) {
 			}
 			time.Sleep(time.Hour)
 		}
-		if len(used) != 6 {
-			t.Errorf("got %d keys in 6 days", len(used))
+		if len(used) != 6 || len(signed) != 6 {
+			t.Errorf("got %d keys for ids and %d for MACs in 6 days, want 6", len(used), len(signed))
 		}
 		if id, _ := b.First("x"); id != first {
 			t.Errorf("the first key has changed from %d to %d", first, id)

@@ -182,6 +182,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 		if s, answered = t.sessionOf(w, r, src, id, items, body); answered {
 			return
 		}
+	} else if (hop{replies: t.reply}).beginsElsewhere(w, r, caller, body) {
+		return
 	}
 	e.life.beginRequest() // until the response is written
 	defer e.life.endRequest()

@@ -44,7 +44,7 @@ func (t *streamable) here(w http.ResponseWriter, r *http.Request, src source, id
 			t.reply.homeUnavailable(w, idOf(body), "", err)
 			return place{}, false
 		case !home.Here():
-			if (hop{t.reply}).forward(w, r, src.caller, home, body) {
+			if (hop{replies: t.reply}).forward(w, r, src.caller, home, body) {
 				return place{}, false
 			}
 		case !owner.moves(src.ctx, at, r.Method, body):

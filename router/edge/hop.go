@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,10 @@ import (
 )
 
 // hop passes requests on to other replicas.
-type hop struct{ replies }
+type hop struct {
+	replies
+	isLate bool // nothing is served here any more: the HTTP server alone limits how long a message takes
+}
 
 // lateTime is how long a request may take that is passed on when all others have ended. Stop waits longer.
 const lateTime = stopGrace / 2
@@ -61,7 +65,9 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 		return true
 	}
 	defer room.Leave(caller.ID, size)
-	defer context.AfterFunc(until, end)()
+	if !a.isLate || r.Method == http.MethodGet {
+		defer context.AfterFunc(until, end)()
+	}
 	requests := requestsIn(body)
 	own := maps.Clone(w.Header())
 	clear(w.Header()) // the other replica sets them, too
@@ -196,6 +202,28 @@ func (a hop) beginsElsewhere(w http.ResponseWriter, r *http.Request, caller auth
 	return ok && a.forward(w, r, caller, to, body)
 }
 
+// late passes a request on that came after the lease of this replica, or the edge, has ended: to the first replica that
+// serves it. It reports whether the request is answered.
+func (a hop) late(w http.ResponseWriter, r *http.Request) bool {
+	d, p := a.edge.sessions.directory, a.edge.access
+	switch {
+	case !d.Draining():
+		return false
+	case cluster.Forwarded(r.Context()): // nothing is here any more
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		return true
+	}
+	identify, body := a.authenticate, []byte(nil)
+	if r.Method == http.MethodPost && p.needsKey() && p.keys.Any() { // one may be in _meta
+		identify = a.identify
+	}
+	caller, ok := identify(w, r)
+	if ok && r.Method == http.MethodPost {
+		body, ok = a.readBody(w, r, caller)
+	}
+	return !ok || slices.ContainsFunc(cluster.Others(d), func(to cluster.Place) bool { return a.forward(w, r, caller, to, body) })
+}
+
 // boundElsewhere passes a request on whose name, as begun by prefix, tells another home. What the name denotes ends
 // with its home. It reports whether the request is answered; gone means that the home is no more.
 func (a hop) boundElsewhere(
@@ -223,12 +251,13 @@ func (a hop) boundElsewhere(
 // drains. It reports whether the message is answered.
 func (t *streamable) elsewhere(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
 	if !isRetry(in) {
-		return in.IsRequest() && (hop{t.reply}).beginsElsewhere(w, r, src.caller, in.Sent)
+		return in.IsRequest() && (hop{replies: t.reply}).beginsElsewhere(w, r, src.caller, in.Sent)
 	}
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
-	answered, gone := (hop{t.reply}).boundElsewhere(w, r, src.caller, strings.TrimPrefix(state, statePrefix), in.Sent)
+	a := hop{replies: t.reply}
+	answered, gone := a.boundElsewhere(w, r, src.caller, strings.TrimPrefix(state, statePrefix), in.Sent)
 	if gone {
-		(hop{t.reply}).lost(w, r, src.caller, in.Sent, []jsonrpc.ID{in.ID})
+		a.lost(w, r, src.caller, in.Sent, []jsonrpc.ID{in.ID})
 	}
 	return answered || gone
 }
@@ -240,7 +269,7 @@ func (t *sse) elsewhere(w http.ResponseWriter, r *http.Request, caller auth.Call
 		if !ok {
 			return
 		}
-		if answered, _ := (hop{t.reply}).boundElsewhere(w, r, caller, id, body); answered {
+		if answered, _ := (hop{replies: t.reply}).boundElsewhere(w, r, caller, id, body); answered {
 			return
 		}
 	}

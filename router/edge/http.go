@@ -33,23 +33,27 @@ func (a replies) invalidRequest(w http.ResponseWriter, status int, id jsonrpc.ID
 // handler returns a handler that checks requests and serves them by their method. methods lists the methods.
 func (a replies) handler(methods string, serve map[string]http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.edge.life.beginWork() {
-			a.unavailable(w, "", a.edge.noRoom(""))
-			return
+		d := a.edge.sessions.directory
+		begun := (!d.Draining() || d.Acts() == nil) && a.edge.life.beginWork() // else nothing is served here any more
+		if begun {
+			defer a.edge.life.endWork()
 		}
-		defer a.edge.life.endWork()
 		a.edge.out.CloseConnection(w.Header())
 		if a.edge.sessions.replicated {
 			r = keepCredentials(r)
 		}
-		if !a.checkOrigin(w, r, methods) {
-			return
-		}
-		if f := serve[r.Method]; f != nil {
+		f := serve[r.Method]
+		switch {
+		case !a.checkOrigin(w, r, methods):
+		case !begun:
+			if !(hop{a, true}).late(w, r) {
+				a.unavailable(w, "", a.edge.noRoom(""))
+			}
+		case f == nil:
+			a.methodNotAllowed(w, methods)
+		default:
 			f(w, r)
-			return
 		}
-		a.methodNotAllowed(w, methods)
 	})
 }
 

@@ -330,8 +330,11 @@ func (r *registry) forbidRevival(record *sessionid.Record) {
 	if !record.Fresh(time.Now()) {
 		return
 	}
-	if err := errors.Join(r.ids.End(record), r.directory.End(context.Background(), r.named(record))); err != nil {
+	if err := r.ids.End(record); err != nil {
 		r.edge.log.Warn("recording the end of a session failed; its id is valid again after a restart", "error", err)
+	}
+	if err := r.directory.End(context.Background(), r.named(record)); err != nil {
+		r.edge.log.Warn("recording the end of a session failed; another replica may serve it again", "error", err)
 	}
 }
 

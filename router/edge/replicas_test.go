@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -500,10 +502,8 @@ func TestRequestThatArrivesAtTheEnd(t *testing.T) {
 	var stopped sync.WaitGroup
 	defer stopped.Wait()
 	stopped.Go(func() { _ = rs.all[0].edge.Stop(t.Context()) })
-	mcptest.Eventually(t, "the replica refuses requests", func() bool {
-		resp := rs.do(t.Context(), "GET", "/mcp", "", nil)
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusServiceUnavailable
+	mcptest.Eventually(t, "the edge is closed", func() bool {
+		return rs.all[0].edge.ServeStdio(t.Context(), reader(""), &mcptest.Log{}, rs.srv) == edge.ErrStopped
 	})
 	fmt.Fprint(conn, body[9:])
 	got, err := io.ReadAll(conn)
@@ -543,6 +543,53 @@ func TestRevivalAfterTheEnd(t *testing.T) {
 	}
 	edge.Fenced(rs.all[0].edge)
 	rs.want("call", call("1", "echo", `{}`), h, 200, `"id":1,"result"`)
+}
+
+// What comes after the end of a replica is read within its limits, and passed on only for callers that it admits.
+func TestRequestsAfterTheEnd(t *testing.T) {
+	oauth := auth.Config{OAuth: &auth.OAuthConfig{Issuer: "https://auth.example.com", Audience: "https://r.example"}}
+	tokens, err := auth.New(oauth, auth.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := func(k *auth.Keys) (*replicas, header, header) {
+		rs := newReplicas(t, 3, edge.Options{Keys: k, Limits: limit.Config{BodyBytes: 1000}})
+		rs.only.Store(1)
+		ann := header{"Authorization": "Bearer key-ann"}
+		_, opened, _ := rs.post(initialize("2025-11-25"), ann)
+		rs.only.Store(0)
+		rs.all[0].member.Drain()
+		equal(t, "Leave", rs.all[0].member.Leave(t.Context()), nil)
+		h := with(ann, "Mcp-Session-Id", opened.Get("Mcp-Session-Id"))
+		if k != tokens {
+			rs.want("a call after the lease", call("1", "echo", "{}"), h, 200, `"id":1,"result"`)
+		}
+		equal(t, "Stop", rs.all[0].edge.Stop(t.Context()), nil)
+		return rs, ann, h
+	}
+	rs, ann, h := ended(keys(t))
+	for range 6 { // the home is not the first that is asked each time
+		rs.want("a call of a session", call("1", "echo", "{}"), h, 200, `"id":1,"result"`)
+	}
+	rs.want("a call without a session", modernCall("echo"), with(modernHeader("tools/call", "echo"), "Authorization", "Bearer key-ann"), 200, `"id":1`)
+	rs.want("a batch", "["+call("1", "echo", "{}")+"]", ann, 200, `"id":1`)
+	rs.want("a wrong key", call("1", "echo", "{}"), header{"Authorization": "Bearer x"}, 401)
+	rs.want("a large body", call("1", "echo", `{"x":"`+strings.Repeat("x", 1000)+`"}`), h, 413)
+	rs.status("DELETE without a key", "DELETE", "/mcp", "", header{"Mcp-Session-Id": h["Mcp-Session-Id"]}, 401)
+	rs.status("a stream", "GET", "/mcp", "", h, 200)
+	rs.status("DELETE", "DELETE", "/mcp", "", h, 204)
+	rs.want("after DELETE", call("1", "echo", "{}"), h, 404)
+
+	rs, _, _ = ended(tokens)
+	conn, err := net.Dial("tcp", rs.all[0].addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 900\r\n\r\n")
+	if got, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(got, " 401 ") {
+		t.Errorf("without a token: got %q (%v), want 401 before the body", got, err)
+	}
 }
 
 // A replica whose sessions others may adopt ends them; they go on elsewhere.

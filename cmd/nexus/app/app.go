@@ -210,13 +210,10 @@ func openKept(a *App, folder string) kept {
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 	cfg := a.opts.Config
 	hooks := router.Hooks{Follow: a.follow, Calls: a.opts.Tape.Calls,
-		SealingKey: sync.OnceValue(func() []byte { return sealingKey(&cfg, a.log) })}
+		SealingKeys: sync.OnceValue(func() [][]byte { return [][]byte{sealingKey(&cfg, a.log)} })}
 	if c := a.opts.Cluster; c != nil {
 		hooks.Cluster = c.status
-		hooks.SealingKey = func() []byte {
-			_, key := c.ring.First(approvalUse)
-			return key
-		}
+		hooks.SealingKeys = func() [][]byte { return c.ring.Keys(approvalUse) }
 	}
 	a.models.private = a.servers.Private
 	finder := a.models.finder(a.log)
@@ -311,11 +308,19 @@ func (a *App) QueryTimeout() time.Duration { return a.opts.Config.Query.Timeout 
 // Connect starts to connect to the servers, once. With discovery: eager it also lists their tools. The error is a
 // *catalog.Conflict.
 func (a *App) Connect(ctx context.Context) error {
+	begin(a)
+	return discover(ctx, a)
+}
+
+func begin(a *App) {
 	a.lifecycle.begin.Do(func() {
 		a.pins.Start()
 		a.servers.Start()
 	})
 	a.lifecycle.begun.Store(true)
+}
+
+func discover(ctx context.Context, a *App) error {
 	cfg := a.opts.Config
 	if cfg.Discovery != downstream.DiscoveryEager && cfg.NameConflicts != catalog.ConflictError {
 		return nil
@@ -347,9 +352,12 @@ func (a *App) Listen(ctx context.Context) error {
 		}
 		return fmt.Errorf("cannot listen on %s: %w; choose another address with --listen, NEXUS_LISTEN or listen in the settings", cfg.Listen, err)
 	}
-	err = a.audit.Open(os.Stdout)
-	if err == nil {
-		err = a.Connect(ctx)
+	c := a.opts.Cluster
+	if err = a.audit.Open(os.Stdout); err == nil {
+		begin(a)
+		if c == nil {
+			err = discover(ctx, a)
+		}
 	}
 	if err != nil {
 		listener.Close()
@@ -358,7 +366,7 @@ func (a *App) Listen(ctx context.Context) error {
 	a.keepState()
 	a.models.keepLearned(&a.opts.Config, a.log)
 	proxies, _ := auth.ParseProxies(cfg.TrustedProxies) // New has checked them
-	handler, c := a.handler(), a.opts.Cluster
+	handler := a.handler()
 	if c != nil {
 		handler = c.receive(handler)
 	}
@@ -369,6 +377,9 @@ func (a *App) Listen(ctx context.Context) error {
 			return err
 		}
 		a.serverSet.placed.sole.Start()
+		if err := discover(ctx, a); err != nil { // also what runs once
+			return err
+		}
 	}
 	if a.web.ready.Store(true); c != nil && c.replica.Draining() {
 		a.web.ready.Store(false)
@@ -501,7 +512,6 @@ func (a *App) stop(ctx context.Context) error {
 		if a.web.server != nil {
 			a.web.refuse()
 		}
-		c.stop()
 	}
 	err = errors.Join(err, a.web.close(flush))
 	a.servers.StopWithin(remaining(ctx))

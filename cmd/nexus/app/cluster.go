@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -10,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -55,11 +53,9 @@ type Cluster struct {
 	common  *shared.Mirror // of what is kept beside sessions
 	replica *cluster.Replica
 	begun   chan struct{}          // closed when the replica takes part, or cannot
-	leaving atomic.Bool            // the edge serves no new requests
-	body    int64                  // most bytes of a request
 	digest  atomic.Pointer[string] // of the configuration
 	rate    *limit.Rate            // counts with the other replicas
-	lives   context.Context        // ends running, and streams that are passed on while the replica leaves
+	lives   context.Context        // ends running
 	stop    context.CancelFunc     // of lives
 	running sync.WaitGroup
 }
@@ -114,16 +110,12 @@ func (c *Cluster) prepare(a *App) error {
 	}
 	a.rate.Share(c.state, rand.Text(), c.ring.Now)
 	c.rate = a.rate
-	c.body = int64(a.opts.Config.Limits.BodyBytes)
 	c.configure(a.opts.Config)
 	c.replica = cluster.New(cluster.Config{
 		Leases: c.store, Sessions: c.state, Name: c.cfg.Replica, Address: address, Version: a.opts.Version,
 		Digest: func() string { return *c.digest.Load() },
-		Keys: func() [][]byte {
-			_, key := c.ring.First("requests between replicas")
-			return [][]byte{key}
-		},
-		Count: func() int { return a.edge.Sessions() },
+		Keys:   func() [][]byte { return c.ring.Keys("requests between replicas") },
+		Count:  func() int { return a.edge.Sessions() },
 		Ended: func(uint64) {
 			a.serverSet.placed.lapsed()
 			edge.Fenced(a.edge)
@@ -147,8 +139,7 @@ func (c *Cluster) configure(cfg config.Config) {
 	c.digest.Store(&digest)
 }
 
-// receive accepts requests of other replicas. Those of clients wait until the replica takes part, and are passed on
-// when it no longer does.
+// receive accepts requests of other replicas. Those of clients wait until the replica takes part.
 func (c *Cluster) receive(next http.Handler) http.Handler {
 	return c.replica.Receive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
@@ -160,44 +151,8 @@ func (c *Cluster) receive(next http.Handler) http.Handler {
 		case <-r.Context().Done():
 			return
 		}
-		if c.leaving.Load() && !cluster.Forwarded(r.Context()) && c.pass(w, r) {
-			return
-		}
 		next.ServeHTTP(w, r)
 	}))
-}
-
-// pass passes a request on to the replica that serves it, and reports false if that is none of the others.
-func (c *Cluster) pass(w http.ResponseWriter, r *http.Request) bool {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.body))
-	if err != nil {
-		http.Error(w, "the message is too large or incomplete", http.StatusBadRequest)
-		return true
-	}
-	if r.Method == http.MethodGet { // a stream: the client opens another
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer context.AfterFunc(c.lives, cancel)()
-		r = r.WithContext(ctx)
-	}
-	for _, m := range c.replica.Members() {
-		to, err := c.replica.Directory().At(m.Incarnation)
-		if err != nil || m.Draining || m.Self {
-			continue
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		err = to.Forward(w, r)
-		switch {
-		case err == nil:
-			return true
-		case errors.Is(err, cluster.ErrLost), errors.Is(err, cluster.ErrCut):
-			panic(http.ErrAbortHandler) // the client sees that there is no response
-		case r.Context().Err() != nil:
-			return true
-		}
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return false
 }
 
 // start takes part in the cluster. Requests of other replicas can be answered already. drained is called when the
@@ -260,7 +215,6 @@ func (c *Cluster) order(ctx context.Context, name, by string) error {
 // on. What stays, such as sessions with a long call, ends with the App.
 func (c *Cluster) drain(ctx context.Context, left func() int) {
 	c.replica.Drain()
-	defer c.leaving.Store(true)
 	tick := time.NewTicker(lookIdle)
 	defer tick.Stop()
 	for before, since := left(), time.Now(); before > 0 && time.Since(since) < stuckTime; {

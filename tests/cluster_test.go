@@ -259,6 +259,9 @@ func TestCluster_Drain(t *testing.T) {
 		s, code := c.status(c.replicas[1])
 		return code == 0 && len(s.Replicas) == 2 && s.Replicas[0].Draining && s.Replicas[0].Sessions == 0
 	})
+	if out, code := c.nexus("cluster", "drain", "r2", "--remote", c.replicas[0].URL()); code != 1 || !strings.Contains(out, "r2 is the last replica that takes sessions") {
+		t.Errorf("drain r2: got %q and exit code %d, want it to be refused", out, code)
+	}
 	response, err := c.http.Get(c.replicas[0].URL() + "/readyz")
 	if err != nil {
 		t.Fatal(err)

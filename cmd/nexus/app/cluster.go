@@ -203,6 +203,9 @@ func (c *Cluster) order(ctx context.Context, name, by string) error {
 		}
 		return fmt.Errorf("no replica has the name %s; there are %s", name, strings.Join(names, ", "))
 	}
+	if !slices.ContainsFunc(members, func(m cluster.Member) bool { return m.Name != name && !m.Draining }) {
+		return fmt.Errorf("%s is the last replica that takes sessions; start another one first", name)
+	}
 	key := orders + incarnation(members[i].Incarnation)
 	_, err := c.state.Put(ctx, key, []byte(cmp.Or(by, "an operator")), 0, orderLife)
 	if errors.Is(err, shared.ErrConflict) { // it is draining already

@@ -221,7 +221,9 @@ func (a hop) late(w http.ResponseWriter, r *http.Request) bool {
 	if ok && r.Method == http.MethodPost {
 		body, ok = a.readBody(w, r, caller)
 	}
-	return !ok || slices.ContainsFunc(cluster.Others(d), func(to cluster.Place) bool { return a.forward(w, r, caller, to, body) })
+	return !ok || slices.ContainsFunc(cluster.Others(d), func(to cluster.Place) bool {
+		return a.forward(w, r, caller, to, body)
+	})
 }
 
 // boundElsewhere passes a request on whose name, as begun by prefix, tells another home. What the name denotes ends

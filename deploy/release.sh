@@ -82,5 +82,5 @@ done
 sed "${formula[@]}" deploy/homebrew/agenticnexus.rb >dist/agenticnexus.rb
 
 rm -rf dist/stage dist/files
-(cd dist && find . -type f -not -path './bin/*' -printf '%P\n' | sort | xargs sha256sum >checksums.txt)
+(cd dist && find . -type f -not -path './bin/*' -not -name checksums.txt -printf '%P\n' | sort | xargs sha256sum >checksums.txt)
 cat dist/checksums.txt

@@ -41,7 +41,10 @@ func (t *streamable) here(w http.ResponseWriter, r *http.Request, src source, id
 			t.reply.sessionNotFound(w, idOf(body))
 			return place{}, false
 		case err != nil:
-			t.reply.homeUnavailable(w, idOf(body), "", err)
+			a := hop{replies: t.reply} // the lease may have ended since the request began
+			if !owner.left() || !a.toAnother(w, r, src.caller, body) {
+				a.homeUnavailable(w, idOf(body), "", err)
+			}
 			return place{}, false
 		case !home.Here():
 			if (hop{replies: t.reply}).forward(w, r, src.caller, home, body) {
@@ -89,6 +92,10 @@ func (h *homes) remains(ctx context.Context, s *session) bool {
 	home, err := h.directory.Find(ctx, s.named)
 	return err == nil && home.Here()
 }
+
+// left reports whether the lease of this replica has ended, or ends, after it has handed its sessions over: nothing is
+// served here any more.
+func (h *homes) left() bool { return h.directory.Draining() && h.directory.Acts() != nil }
 
 // moves hands the session of a request over if this replica drains. It reports whether it did or tried; then the
 // session is to be found again. A session in use stays until it is idle; requests wait a while for that.

@@ -186,6 +186,7 @@ func original(ctx context.Context, r *http.Request, body []byte) *http.Request {
 		}
 	}
 	if body != nil {
+		r.Header.Del("Expect") // the client has been told to go on
 		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	}
 	return r
@@ -202,12 +203,12 @@ func (a hop) beginsElsewhere(w http.ResponseWriter, r *http.Request, caller auth
 	return ok && a.forward(w, r, caller, to, body)
 }
 
-// late passes a request on that came after the lease of this replica, or the edge, has ended: to the first replica that
-// serves it. It reports whether the request is answered.
+// late passes a request on that came after the lease of this replica, or the edge, has ended. It reports whether the
+// request is answered.
 func (a hop) late(w http.ResponseWriter, r *http.Request) bool {
-	d, p := a.edge.sessions.directory, a.edge.access
+	p := a.edge.access
 	switch {
-	case !d.Draining():
+	case !a.edge.sessions.directory.Draining():
 		return false
 	case cluster.Forwarded(r.Context()): // nothing is here any more
 		w.WriteHeader(http.StatusMisdirectedRequest)
@@ -221,7 +222,12 @@ func (a hop) late(w http.ResponseWriter, r *http.Request) bool {
 	if ok && r.Method == http.MethodPost {
 		body, ok = a.readBody(w, r, caller)
 	}
-	return !ok || slices.ContainsFunc(cluster.Others(d), func(to cluster.Place) bool {
+	return !ok || a.toAnother(w, r, caller, body)
+}
+
+// toAnother passes a request on to the first other replica that serves it. It reports whether the request is answered.
+func (a hop) toAnother(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) bool {
+	return slices.ContainsFunc(cluster.Others(a.edge.sessions.directory), func(to cluster.Place) bool {
 		return a.forward(w, r, caller, to, body)
 	})
 }

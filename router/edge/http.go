@@ -33,8 +33,7 @@ func (a replies) invalidRequest(w http.ResponseWriter, status int, id jsonrpc.ID
 // handler returns a handler that checks requests and serves them by their method. methods lists the methods.
 func (a replies) handler(methods string, serve map[string]http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d := a.edge.sessions.directory
-		begun := (!d.Draining() || d.Acts() == nil) && a.edge.life.beginWork() // else nothing is served here any more
+		begun := !a.edge.sessions.left() && a.edge.life.beginWork() // else nothing is served here any more
 		if begun {
 			defer a.edge.life.endWork()
 		}

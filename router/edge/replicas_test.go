@@ -662,3 +662,30 @@ func TestBatchOfALostHome(t *testing.T) {
 		equal(t, "unknown outcomes", strings.Count(answers.body, `"reason":"outcome_unknown","retryable":false`), 2)
 	}
 }
+
+// A request that has begun when the lease of its replica ends is served by another.
+func TestRequestAcrossTheEnd(t *testing.T) {
+	rs := newReplicas(t, 3, edge.Options{})
+	rs.only.Store(1)
+	h := rs.open("2025-11-25")
+	conn, err := net.Dial("tcp", rs.all[0].addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := call("1", "echo", "{}")
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+		"Accept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n",
+		h["Mcp-Session-Id"], len(body))
+	read := bufio.NewReader(conn)
+	if got, err := read.ReadString('\n'); err != nil || !strings.Contains(got, " 100 ") {
+		t.Fatalf("got %q (%v), want 100: the replica reads the body", got, err)
+	}
+	rs.all[0].member.Drain()
+	equal(t, "Leave", rs.all[0].member.Leave(t.Context()), nil)
+	fmt.Fprint(conn, body)
+	_, _ = read.ReadString('\n') // the end of 100 Continue
+	if got, err := read.ReadString('\n'); err != nil || !strings.Contains(got, " 200 ") {
+		t.Errorf("got %q (%v), want 200 and no other 100", got, err)
+	}
+}

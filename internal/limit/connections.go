@@ -58,6 +58,13 @@ func (l *Connections) Closed() int64 {
 	return l.closed
 }
 
+// Open returns how many connections are open.
+func (l *Connections) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
 // Accept implements net.Listener.
 func (l *Connections) Accept() (net.Conn, error) {
 	for {

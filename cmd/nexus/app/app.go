@@ -508,10 +508,10 @@ func (a *App) stop(ctx context.Context) error {
 	}
 	flush := flushTime
 	if c != nil {
-		flush = remaining(ctx) // for what was passed on
 		if a.web.server != nil {
-			a.web.refuse()
+			a.web.refuse(min(remaining(ctx), silentTime))
 		}
+		flush = remaining(ctx) // for what was passed on
 	}
 	err = errors.Join(err, a.web.close(flush))
 	a.servers.StopWithin(remaining(ctx))

@@ -21,7 +21,8 @@ func (b busy) Accept() (net.Conn, error) {
 	return b.TCPListener.Accept()
 }
 
-// Connections that were made before the listener closes are served, and later ones refused.
+// Connections that were made before the listener closes are served, also if their requests come late, and later ones
+// refused.
 func TestRefuse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -31,18 +32,24 @@ func TestRefuse(t *testing.T) {
 	var w web
 	w.serve(limit.NewConnections(busy{l.(*net.TCPListener)}, 1000, nil, log), http.NotFoundHandler(), log)
 	var clients []net.Conn
-	for range 8 {
+	for i := range 8 {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if _, err := c.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")); err != nil {
-			t.Fatal(err)
-		}
+		time.AfterFunc(time.Duration(i/4)*300*time.Millisecond, func() {
+			_, _ = c.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")) // its answer is awaited
+		})
 		clients = append(clients, c)
 	}
-	w.refuse()
+	w.refuse(silentTime)
+	if n := w.listener.Open(); n > 0 {
+		t.Errorf("%d connections are open after their answers", n)
+	}
+	if err := w.close(time.Second); err != nil {
+		t.Error(err)
+	}
 	for i, c := range clients {
 		response, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
@@ -52,8 +59,5 @@ func TestRefuse(t *testing.T) {
 	}
 	if _, err := net.Dial("tcp", l.Addr().String()); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("a later connection: got %v, want that it is refused", err)
-	}
-	if err := w.close(time.Second); err != nil {
-		t.Error(err)
 	}
 }

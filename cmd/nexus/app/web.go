@@ -47,16 +47,21 @@ func (w *web) serve(listener *limit.Connections, handler http.Handler, log *slog
 // flushTime is the time to write complete answers.
 const flushTime = time.Second
 
-// acceptTime is the time to read the requests of connections that were just accepted.
-const acceptTime = 100 * time.Millisecond
+// silentTime is how long a new connection may wait with its first request, as in net/http's Shutdown.
+const silentTime = 5 * time.Second
 
-// refuse refuses new connections. Unlike close, it closes none that was accepted or waits to be accepted.
-func (w *web) refuse() {
+// refuse refuses new connections and waits for most, at most, until the others have ended. Unlike close, which drops
+// requests that have not been read, it closes none that was accepted, or waits for that, before its answer.
+func (w *web) refuse(most time.Duration) {
 	if l, ok := w.listener.Listener.(syscall.Conn); ok {
 		awaitAccepted(l)
 	}
 	_ = w.listener.Close() // close does it again
-	time.Sleep(acceptTime)
+	w.wg.Wait()            // all that were accepted are known
+	w.server.SetKeepAlivesEnabled(false)
+	for end := time.Now().Add(most); w.listener.Open() > 0 && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // close ends the HTTP server and waits for it. Connections have that time to write complete answers.

@@ -18,7 +18,8 @@ import (
 
 const (
 	exitTimeout   = 2 * time.Second        // for the child to end after its input is closed, and again after SIGTERM
-	outputTimeout = 500 * time.Millisecond // for the last output of a child and its exit status
+	outputTimeout = 500 * time.Millisecond // for the last output of a child, and for its exit status
+	wordsTimeout  = 2 * time.Second        // for the last read of its error output, and again for what was read
 	maxStderr     = 4 << 10                // bytes kept of a line of the child's error output
 	maxReadStderr = 64 << 10               // bytes read of it, so that no secret is cut before it is masked
 )
@@ -102,22 +103,22 @@ func (p *process) run(started chan<- error) {
 	p.err = p.cmd.Wait()
 	killGroup(p.cmd) // remaining processes would hold its output open
 	close(p.exited)
-	// The reader reaches the end of the output after the child's last output, or after outputTimeout if a process
-	// that has escaped the group holds the output open.
+	// The readers reach the end of the output after the child's last output, or at these times if a process that has
+	// escaped the group holds the output open. A reader may lag by what is in the pipe.
 	_ = p.out.SetReadDeadline(time.Now().Add(outputTimeout))
+	_ = p.stderr.SetReadDeadline(time.Now().Add(wordsTimeout))
 }
 
 // ending describes how the child ended. It is called when its input or output ends, which precedes the exit.
 func (p *process) ending() string {
-	moment := time.After(outputTimeout)
 	select {
 	case <-p.exited:
-	case <-moment:
+	case <-time.After(outputTimeout):
 		return "the process closed its input or output"
 	}
 	select {
 	case <-p.quiet:
-	case <-moment:
+	case <-time.After(2 * wordsTimeout): // pipes have no deadlines on Windows
 	}
 	text := "the process ended"
 	if p.err != nil {

@@ -21,7 +21,7 @@ const (
 // It is safe for concurrent use.
 type Tail struct {
 	mu    sync.Mutex
-	lines []string
+	lines []string // up to twice as much as the bounds until it is read
 	bytes int
 }
 
@@ -36,6 +36,13 @@ func (t *Tail) Add(line string) {
 	defer t.mu.Unlock()
 	t.lines = append(t.lines, line)
 	t.bytes += len(line)
+	if len(t.lines) > 2*maxLines || t.bytes > 2*maxBytes {
+		t.trim()
+	}
+}
+
+// trim removes the first lines beyond the bounds. The caller holds t.mu.
+func (t *Tail) trim() {
 	first := 0
 	for len(t.lines)-first > maxLines || t.bytes > maxBytes {
 		t.bytes -= len(t.lines[first])
@@ -48,6 +55,7 @@ func (t *Tail) Add(line string) {
 func (t *Tail) Last() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.trim()
 	return slices.Clone(t.lines[max(0, len(t.lines)-maxShown):])
 }
 
@@ -70,6 +78,7 @@ var (
 func (t *Tail) Cause() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.trim()
 	last := ""
 	for i, line := range slices.Backward(t.lines) {
 		switch {

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -15,14 +16,20 @@ import (
 // Who has recorded a request between replicas cannot send it again, with the same body or another.
 func TestReceive_RefusesReplays(t *testing.T) {
 	w := newWorld(t)
-	var home *node
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var recorded atomic.Pointer[http.Request]
 	spy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		recorded.Store(r.In.Clone(t.Context()))
-		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Header["X-Forwarded-For"] = "http", home.host, nil
+		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Header["X-Forwarded-For"] = "http", l.Addr().String(), nil
 	}})
 	defer spy.Close()
-	home = w.onLoopback("home", func(c *cluster.Config) { c.Address = spy.URL })
+	home := w.prepareAt("home", l.Addr().String(), l, func(c *cluster.Config) { c.Address, c.Dial = spy.URL, nil })
+	if err := home.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	front := w.onLoopback("front")
 	s := home.session("s")
 	served := atomic.Int64{}

@@ -412,9 +412,9 @@ func TestHandshake(t *testing.T) {
 	} {
 		t.Run("silence over "+name, func(t *testing.T) {
 			t.Parallel()
-			const limit = 500 * time.Millisecond
+			const limit = 2 * time.Second
 			fastest := time.Hour
-			for range 3 { // a busy machine is not slow three times
+			for try := 0; try < 3 && fastest > limit; try++ { // a busy machine is not slow three times
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				began := time.Now()
 				_, err := tryConnect(ctx, t, target, &listener{}, 1000, io.Discard)

@@ -206,7 +206,6 @@ func newPeer(r *Replica, id uint64, address string) *Peer {
 		ErrorHandler:   func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
 		Transport:      r.hops.transport,
 		BufferPool:     r.hops,
-		FlushInterval:  -1,
 		ErrorLog:       slog.NewLogLogger(r.config.Log.Handler(), slog.LevelDebug),
 	}
 	return p

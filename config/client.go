@@ -177,9 +177,14 @@ func Add(path string, content []byte, into string) (*Addition, error) {
 		if err := c.name(client, at, m); err != nil {
 			return nil, err
 		}
-		if _, err := c.server(client, join(at, name), m, true); err != nil {
+		if _, err := c.server(client, join(at, name), m); err != nil {
 			return nil, err
 		}
+		for n, text := range client.written { // servers.yaml gets the variables, not their values
+			s := n.(*ast.StringNode)
+			*s = *textNode(s.Token, text)
+		}
+		clear(client.written)
 		if entry, ok := m.Value.(*ast.MappingNode); ok {
 			secrets.hide(name, entry)
 		}
@@ -195,7 +200,8 @@ func Add(path string, content []byte, into string) (*Addition, error) {
 	yaml.After, done.Secrets = []byte(merged), secrets.moved
 	if secrets.file.Changes() {
 		done.Files = append(done.Files, secrets.file)
-		done.Warnings = append(done.Warnings, secrets.file.File+": has the credentials; keep it to yourself")
+		c.warnOfReaders(secrets.file.File)
+		done.Warnings = append(c.warnings, secrets.file.File+": has the credentials; keep it to yourself")
 	}
 	done.Files = append(done.Files, yaml)
 	return done, nil
@@ -203,12 +209,11 @@ func Add(path string, content []byte, into string) (*Addition, error) {
 
 // same reports whether an existing entry and a new one are equal. It hides the credentials of the new one.
 func (v *vault) same(name string, old, entry ast.Node) bool {
-	after, moved := v.file.After, v.moved
-	known := maps.Clone(v.known)
+	after, known := v.file.After, maps.Clone(v.known)
 	if entry, ok := entry.(*ast.MappingNode); ok {
 		v.hide(name, entry)
 	}
-	v.file.After, v.moved, v.known = after, moved, known
+	v.file.After, v.known = after, known
 	return reflect.DeepEqual(orderedValue(old), orderedValue(entry))
 }
 
@@ -278,7 +283,6 @@ func (c loader) ours(doc *document, path string, entry *ast.MappingNode) {
 var (
 	clientVariable = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
 	clientInput    = regexp.MustCompile(`\$\{input:([^}]*)\}`)
-	notInVariables = regexp.MustCompile(`[^A-Z0-9_]+`)
 )
 
 // variables writes ${env:VAR} and ${input:name} as ${VAR}.
@@ -288,7 +292,7 @@ func (c loader) variables(doc *document, path string, n ast.Node) {
 		text := clientVariable.ReplaceAllString(v.Value, "$${$1}")
 		text = clientInput.ReplaceAllStringFunc(text, func(reference string) string {
 			name := strings.ToUpper(clientInput.FindStringSubmatch(reference)[1])
-			if name = notInVariables.ReplaceAllString(name, "_"); !isVariable(name) {
+			if name = notInVariable.ReplaceAllString(name, "_"); !isVariable(name) {
 				name = "INPUT_" + name
 			}
 			c.warnAt(mistake(doc.name, v.Token, "%s: the client asks for this value; set the environment variable %s", path, name))

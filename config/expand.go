@@ -19,14 +19,14 @@ func isVariable(s string) bool {
 // expand replaces ${VAR} by the value of the variable, and ${VAR:-default} by its value or, if it is unset or empty,
 // by default, which ends at the first "}" that closes no variable within it, and is expanded, too. "$${" means "${";
 // any other "$" is plain text. Values are not expanded again. With client, ${env:VAR} means ${VAR}. An unset variable
-// without a default is an error.
-func expand(s string, env func(string) (string, bool), client bool) (string, error) {
+// without a default is an error; other mistakes come first.
+func expand(s string, env func(string) (string, bool), client bool) (_ string, missing error) {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(s, "${")
 		if !found {
 			out.WriteString(s)
-			return out.String(), nil
+			return out.String(), missing
 		}
 		if literal, ok := strings.CutSuffix(before, "$"); ok {
 			out.WriteString(literal + "${")
@@ -49,8 +49,8 @@ func expand(s string, env func(string) (string, bool), client bool) (string, err
 			if value, err = expand(m[4], env, client); err != nil {
 				return "", err
 			}
-		case !ok:
-			return "", &unset{m[2]}
+		case !ok && missing == nil:
+			missing = &unset{m[2]}
 		}
 		out.WriteString(value)
 		s = after

@@ -86,10 +86,10 @@ func FuzzImport(f *testing.F) {
 		want := strings.Join(append(names, done.Added...), " ")
 		after, err := config.Load([]string{servers}, testdataEnvironment())
 		if err != nil {
-			if strings.Contains(err.Error(), "is not a valid server name") || strings.Contains(err.Error(), "unknown key") || strings.Contains(err.Error(), "not a valid") {
+			if !strings.Contains(read(t, servers), "${") { // a variable may have a wrong value
 				t.Fatalf("what was written does not load: %v\n%s", err, read(t, servers))
 			}
-			return // a client's values may be wrong or need variables
+			return
 		}
 		if got := serverNames(after); got != want {
 			t.Fatalf("servers %q, want %q", got, want)

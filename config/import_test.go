@@ -140,6 +140,29 @@ func TestImportBesideDisabled(t *testing.T) {
 	}
 }
 
+// TestImportKeepsVariables: what the client expands is written as it stands there, so that a second import finds it.
+func TestImportKeepsVariables(t *testing.T) {
+	folder := write(t, "client.json", `{"mcpServers": {
+		"a": {"command": "${X:-x}", "args": ["$${Y}", "${Z}", "--token", "t0ken"], "timeout": "${T:-5s}"},
+		"b": {"command": "${config:x}", "disabled": true}}}`)
+	done, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "mcpServers:\n  a:\n    command: ${X:-x}\n    args:\n      - $${Y}\n      - ${Z}\n      - --token\n      - ${A_ARG_4}\n" +
+		"    timeout: ${T:-5s}\n  b:\n    command: ${config:x}\n    disabled: true\n"
+	if got := read(t, done.File); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if cfg := load(t, environment("Z", "z"), folder); !slices.Equal(cfg.Servers[0].Args, []string{"${Y}", "z", "--token", "t0ken"}) {
+		t.Errorf("args = %q", cfg.Servers[0].Args)
+	}
+	again, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder)
+	if err != nil || len(again.Added)+len(again.Others) > 0 {
+		t.Errorf("a second time: %+v, %v; want nothing to change", again, err)
+	}
+}
+
 func TestImportThroughLink(t *testing.T) {
 	folder := write(t, "client.json", `{"mcp": {"servers": {"a": {"command": "x"}}}}`, "real.yaml", "mcpServers:\n")
 	link := filepath.Join(folder, "servers.yaml")
@@ -163,6 +186,12 @@ func TestImportErrors(t *testing.T) {
 		{"entry of the wrong kind", `{"mcpServers": {"a": 1}}`, "servers.yaml", "", "want a mapping"},
 		{"name without letters", `{"mcpServers": {"__": {"command": "x"}}}`, "servers.yaml", "", "is not a valid server name"},
 		{"names that become equal", `{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}`, "servers.yaml", "", "already defined"},
+		{"another scheme", `{"mcpServers": {"a": {"url": "ftp://x"}}}`, "servers.yaml", "", "want an absolute http or https URL"},
+		{"password", `{"mcpServers": {"a": {"url": "http://u:p@h"}}}`, "servers.yaml", "", "must not hold a user name or password"},
+		{"equal headers", `{"mcpServers": {"a": {"url": "http://h", "headers": {"A": "1", "a": "2"}}}}`, "servers.yaml", "", "is the same header as A"},
+		{"variable of the client", `{"mcpServers": {"a": {"command": "x", "args": ["${input:i}", "${input:i}${config:x}"]}}}`, "servers.yaml", "", "args[1]: after ${ want NAME}"},
+		{"path separator", `{"servers": {"a": {"command": "a${/}b"}}}`, "servers.yaml", "", "command: after ${ want NAME}"},
+		{"another scheme, with a variable", `{"mcpServers": {"a": {"url": "ftp://x", "headers": {"A": "${input:i}"}}}}`, "servers.yaml", "", "want an absolute http or https URL"},
 		{"broken target", one, "servers.yaml", "a: [", "invalid YAML"},
 		{"servers of the wrong kind", one, "servers.yaml", "mcpServers: 1\n", "want a mapping"},
 		{"JSON target", one, "servers.json", "{}", "can only be added to a YAML file"},

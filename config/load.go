@@ -132,6 +132,13 @@ func Implied() bool {
 	return len(files) > 0 || err != nil
 }
 
+// Has reports whether there is a configuration at a path: a file, or a folder that Load takes.
+func Has(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && (!info.IsDir() ||
+		slices.ContainsFunc(folderFiles, func(name string) bool { return len(variants(path, name)) > 0 }))
+}
+
 // folderFiles are the configuration files of a folder without their extensions.
 var folderFiles = []string{"servers", "settings"}
 

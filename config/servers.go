@@ -42,7 +42,7 @@ func (c loader) servers(
 		if entry, ok := m.Value.(*ast.MappingNode); ok && doc.json {
 			c.adapt(doc, at, entry)
 		}
-		cfg, err := c.server(doc, at, m, false)
+		cfg, err := c.server(doc, at, m)
 		if err != nil {
 			return nil, err
 		}
@@ -64,20 +64,17 @@ func (c loader) name(doc *document, path string, m *ast.MappingValueNode) error 
 	return nil
 }
 
-// server reads one entry. For a disabled server, and with shape, it checks only the shape, not the values. A server
-// that needs a variable which is not set is disabled.
-func (c loader) server(
-	doc *document, path string, m *ast.MappingValueNode, shape bool,
-) (downstream.ServerConfig, error) {
+// server reads one entry. For a disabled server it checks only the shape, not the values. A server that needs a
+// variable which is not set is disabled.
+func (c loader) server(doc *document, path string, m *ast.MappingValueNode) (downstream.ServerConfig, error) {
 	cfg := downstream.ServerConfig{Name: keyOf(m)}
-	shape = shape || c.disabled(doc, m.Value)
+	shape := c.disabled(doc, m.Value)
 	if err := doc.expand(path, m.Value, c.env, shape); err != nil {
 		var wrong *Error
 		if !errors.As(err, &wrong) || !wrong.unset || c.strict {
 			return cfg, err
 		}
 		cfg.Unusable, shape = wrong.Message, true
-		_ = doc.expand(path, m.Value, c.env, true) // leaves as written what cannot be expanded
 	}
 	entry := m.Value
 	if mapping, ok := entry.(*ast.MappingNode); ok && shape {
@@ -90,8 +87,10 @@ func (c loader) server(
 	s := serverCheck{c.checker, doc, path, &cfg}
 	s.transport()
 	s.shape()
-	if !shape {
+	if !shape || cfg.Unusable != "" && !strings.Contains(cfg.URL, "${") {
 		s.url()
+	}
+	if !shape {
 		s.auth()
 		s.process()
 	}

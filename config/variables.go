@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -59,13 +60,10 @@ func (c loader) besideFiles(files []string) error {
 	environment, beside := c.env, map[string]string{}
 	for _, folder := range folders {
 		name := filepath.Join(folder, SecretsFile)
-		info, err := os.Stat(name)
-		if err != nil {
+		if _, err := os.Stat(name); err != nil {
 			continue
 		}
-		if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-			c.warnAt(mistake(name, nil, "others on this machine can read it; run: chmod 600 %s", name))
-		}
+		c.warnOfReaders(name)
 		text, err := readFile(name, maxFile)
 		if err != nil {
 			return mistake(name, nil, "%v", err)
@@ -74,8 +72,11 @@ func (c loader) besideFiles(files []string) error {
 		if err != nil {
 			return err
 		}
-		for key, value := range all {
-			beside[key] = value
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			if other, known := beside[key]; known && other != all[key] {
+				return mistake(name, nil, "%s has another value in the %s of another folder; rename one", key, SecretsFile)
+			}
+			beside[key] = all[key]
 		}
 	}
 	c.env = func(name string) (string, bool) {
@@ -86,6 +87,13 @@ func (c loader) besideFiles(files []string) error {
 		return value, set
 	}
 	return nil
+}
+
+// warnOfReaders warns about a file that others can read.
+func (c loader) warnOfReaders(name string) {
+	if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		c.warnAt(mistake(name, nil, "others on this machine can read it; run: chmod 600 %s", name))
+	}
 }
 
 // vault moves credentials of new servers into a SecretsFile.
@@ -147,7 +155,25 @@ func (v *vault) reference(server, key, value string) string {
 }
 
 // scheme matches a header's value that names its scheme.
-var scheme = regexp.MustCompile(`^([A-Za-z]+ +)(\S+)$`)
+var scheme = regexp.MustCompile(`^((?i:bearer|basic|token) +)(\S+)$`)
+
+// Credentials returns the credentials in the servers of a configuration file or of a desktop client's JSON text, none
+// if that cannot be read: the texts that Add moves to secrets.env.
+func Credentials(name string, text []byte) []string {
+	doc, err := parse(name, text, isJSON(name, text))
+	if err != nil {
+		return nil
+	}
+	v := vault{file: &change.Change{}, known: map[string]string{}}
+	if _, servers := clientServers(doc.root); servers != nil {
+		for _, m := range servers.(*ast.MappingNode).Values {
+			if entry, ok := m.Value.(*ast.MappingNode); ok {
+				v.hide(keyOf(m), entry)
+			}
+		}
+	}
+	return v.moved
+}
 
 // hide moves the credentials in an entry into the vault.
 func (v *vault) hide(server string, entry *ast.MappingNode) {

@@ -3,6 +3,7 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,15 +57,48 @@ func TestSecretsFile_Errors(t *testing.T) {
 	}
 }
 
+// The folders of one configuration share their variables, so each has one value.
+func TestSecretsFile_TwoFolders(t *testing.T) {
+	a := write(t, "servers.yaml", hr, "secrets.env", "A=1\nB=2\n")
+	for text, want := range map[string]string{
+		"B=2\nC=3\n": "",
+		"C=3\nB=x\n": "secrets.env: B has another value in the secrets.env of another folder; rename one",
+	} {
+		b := write(t, "settings.yaml", "listen: 127.0.0.1:1\n", "secrets.env", text)
+		_, err := config.Load([]string{a, b}, environment())
+		if (err == nil) != (want == "") || err != nil && !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// What a difference must not show: the credentials of all servers, whatever the format of the file.
+func TestCredentials(t *testing.T) {
+	for name, text := range map[string]string{
+		"a.json": `{"mcpServers": {"a": {"command": "x", "args": ["--token", "hunter2x", "y"], "env": {"API_KEY": "k"}}}}`,
+		"a.yaml": "mcpServers:\n  a:\n    args:\n      - --token\n      - hunter2x\n    headers: {Authorization: Bearer k}\n",
+	} {
+		if got := config.Credentials(name, []byte(text)); !slices.Equal(got, []string{"hunter2x", "k"}) {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	if got := config.Credentials("a.yaml", []byte("a: [")); got != nil {
+		t.Errorf("of a file with a mistake: got %q", got)
+	}
+}
+
 // Credentials of new servers go to secrets.env; what only looks like a setting stays.
 func TestImportHidesCredentials(t *testing.T) {
 	t.Setenv("A_TAKEN_TOKEN", "of something else")
 	folder := write(t, "client.json", `{"mcpServers": {
 		"a": {"command": "x", "args": ["--mode", "fast", "--token", "t1", "--key=ghp_abcdefghijklmnopqrst"],
-			"env": {"A_API_KEY": "k1", "MODE": "fast", "REF": "${env:TOKEN}", "TAKEN_TOKEN": "k2", "EMPTY_TOKEN": ""}},
+			"env": {"A_PASSWORD": "correct horse", "A_API_KEY": "k1", "MODE": "fast", "REF": "${env:TOKEN}", "TAKEN_TOKEN": "k2", "EMPTY_TOKEN": ""}},
 		"b-1": {"url": "https://b.example.com/mcp?api_key=abcdefgh1234", "headers": {"Authorization": "Bearer b1", "X-Team": "red"}},
 		"9": {"url": "https://c.example.com/mcp", "headers": {"X-API-Key": "\"q\""}}}}`,
 		"secrets.env", "# mine\nB_1_AUTHORIZATION=other")
+	if err := os.Chmod(filepath.Join(folder, "secrets.env"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	done, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder)
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +113,7 @@ func TestImportHidesCredentials(t *testing.T) {
       - ${A_ARG_4}
       - ${A_ARG_5}
     env:
+      A_PASSWORD: ${A_PASSWORD}
       A_API_KEY: ${A_API_KEY}
       MODE: fast
       REF: ${TOKEN}
@@ -94,10 +129,13 @@ func TestImportHidesCredentials(t *testing.T) {
     headers:
       X-API-Key: ${_9_X_API_KEY}
 `
+	if !strings.Contains(done.String(), "others on this machine can read it; run: chmod 600") {
+		t.Errorf("summary %q lacks that others can read the credentials", done)
+	}
 	if got := read(t, done.File); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	want = "# mine\nB_1_AUTHORIZATION=other\nA_ARG_4=t1\nA_ARG_5=--key=ghp_abcdefghijklmnopqrst\nA_API_KEY=k1\nA_TAKEN_TOKEN_2=k2\n" +
+	want = "# mine\nB_1_AUTHORIZATION=other\nA_ARG_4=t1\nA_ARG_5=--key=ghp_abcdefghijklmnopqrst\nA_PASSWORD=correct horse\nA_API_KEY=k1\nA_TAKEN_TOKEN_2=k2\n" +
 		"B_1_URL=https://b.example.com/mcp?api_key=abcdefgh1234\nB_1_AUTHORIZATION_2=b1\n_9_X_API_KEY=\"\\\"q\\\"\"\n"
 	if got := read(t, filepath.Join(folder, "secrets.env")); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -324,9 +325,16 @@ func (d *document) find(path string) (n ast.Node, at *token.Token, found bool) {
 	return n, at, true
 }
 
-// expand leaves out members without a value and replaces the variables in the texts, once. In a lenient value, texts
-// whose variables are not set stay as written.
-func (d *document) expand(path string, n ast.Node, env func(string) (string, bool), lenient bool) error {
+// expand leaves out members without a value and replaces the variables in the texts, once. Texts whose variables are
+// not set stay as written, which is a mistake unless the value is lenient; other mistakes come first.
+func (d *document) expand(path string, n ast.Node, env func(string) (string, bool), lenient bool) (missing error) {
+	inside := func(path string, n ast.Node) error {
+		err := d.expand(path, n, env, lenient)
+		if wrong := (*Error)(nil); errors.As(err, &wrong) && wrong.unset {
+			missing, err = cmp.Or(missing, err), nil
+		}
+		return err
+	}
 	switch v := n.(type) {
 	case *ast.StringNode:
 		text, err := expand(v.Value, env, d.json)
@@ -341,7 +349,7 @@ func (d *document) expand(path string, n ast.Node, env func(string) (string, boo
 		}
 	case *ast.SequenceNode:
 		for i, item := range v.Values {
-			if err := d.expand(at(path, i), item, env, lenient); err != nil {
+			if err := inside(at(path, i), item); err != nil {
 				return err
 			}
 		}
@@ -351,12 +359,12 @@ func (d *document) expand(path string, n ast.Node, env func(string) (string, boo
 			d.hollow[v] = n > 0 && len(v.Values) == 0
 		}
 		for _, m := range v.Values {
-			if err := d.expand(join(path, keyOf(m)), m.Value, env, lenient); err != nil {
+			if err := inside(join(path, keyOf(m)), m.Value); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return missing
 }
 
 func join(path, key string) string {

@@ -96,7 +96,6 @@ func (i Imported) String() string {
 type Addition struct {
 	Imported
 	Files   []*change.Change  // secrets.env, if there are credentials, and servers.yaml; none if there is nothing to add
-	Secrets []string          // the credentials that go to secrets.env
 	Renamed map[string]string // names in servers.yaml, by the names in the client's file
 }
 
@@ -197,7 +196,7 @@ func Add(path string, content []byte, into string) (*Addition, error) {
 	if err != nil {
 		return nil, err
 	}
-	yaml.After, done.Secrets = []byte(merged), secrets.moved
+	yaml.After = []byte(merged)
 	if secrets.file.Changes() {
 		done.Files = append(done.Files, secrets.file)
 		c.warnOfReaders(secrets.file.File)

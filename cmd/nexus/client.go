@@ -89,14 +89,25 @@ const mostTries = 20
 // edit is a change of files that is shown, asked about and made.
 type edit struct {
 	clientFlags
-	secrets []string
-	plan    func() ([]step, error) // reads the files, and may add secrets; no steps mean that there is nothing to do
+	plan func() ([]step, error) // reads the files; no steps mean that there is nothing to do
 }
 
 // step is a change of one file.
 type step struct {
 	*change.Change
 	backup string
+	values bool // it is a file of NAME=value whose values are not shown
+}
+
+// credentials returns those in the servers of a client's file or of servers.yaml, before and after.
+func (s step) credentials(client *clients.Client) (all []string) {
+	for _, text := range [][]byte{s.Before, s.After} {
+		if servers, err := client.Servers(text); err == nil { // of the client
+			text, _, _ = client.Standard(servers, "")
+		}
+		all = append(all, config.Credentials(s.File, text)...)
+	}
+	return all
 }
 
 // run reports whether files were changed.
@@ -106,10 +117,14 @@ func (e *edit) run(w *world) (bool, error) {
 		if err != nil || len(steps) == 0 {
 			return false, err
 		}
-		mask := redact.NewMasker(e.secrets)
+		var secrets []string
+		for _, s := range steps {
+			secrets = append(secrets, s.credentials(clients.Lookup(e.Client))...)
+		}
+		mask := redact.NewMasker(secrets)
 		for _, s := range steps {
 			fmt.Fprintf(w.stdout, "%s:\n%s", s.File, s.Diff(func(line string) string {
-				if name, _, found := strings.Cut(line, "="); found && filepath.Base(s.File) == config.SecretsFile {
+				if name, _, found := strings.Cut(line, "="); found && s.values {
 					return name + "=" + redact.Mark
 				}
 				return mask.Text(line)
@@ -125,11 +140,16 @@ func (e *edit) run(w *world) (bool, error) {
 		if err == nil || try == mostTries || !errors.Is(err, change.ErrMeanwhile) {
 			return err == nil, err
 		}
-		fmt.Fprintln(w.stderr, "nexus: "+err.Error())
+		fmt.Fprintln(w.stderr, "nexus: another program has just changed one of these files; the difference is now:")
 	}
 }
 
 func apply(w *world, steps []step) error {
+	for _, s := range steps {
+		if err := s.Writable(); err != nil {
+			return err
+		}
+	}
 	for _, s := range steps {
 		if err := s.Apply(w.ctx, s.backup); err != nil {
 			return err
@@ -170,7 +190,7 @@ func (c *clientAddCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	e := edit{clientFlags: c.clientFlags, secrets: []string{entry.Key}}
+	e := edit{clientFlags: c.clientFlags}
 	e.plan = func() ([]step, error) {
 		ch, err := change.Read(file)
 		if err != nil {
@@ -182,7 +202,7 @@ func (c *clientAddCmd) Run(w *world) error {
 		if !ch.Changes() {
 			return nil, nil
 		}
-		s := step{ch, file + ending}
+		s := step{Change: ch, backup: file + ending}
 		if before, err := os.ReadFile(s.backup); err == nil && isOrigin(client, before, ch.Before, c.Name) {
 			s.backup = "" // it is what remove needs
 		}
@@ -293,6 +313,9 @@ func (c *clientAddCmd) remote() (e clients.Entry, err error) {
 		return e, &exitError{exitUsage, "--profile needs the address of the router without a path"}
 	}
 	e = clients.Entry{URL: u.String(), Key: os.Getenv("NEXUS_API_KEY")}
+	if _, err := clients.Lookup(c.Client).Put(nil, c.Name, e); err != nil {
+		return e, &exitError{exitUsage, err.Error()}
+	}
 	switch {
 	case e.Key == "":
 	case c.Project:
@@ -362,7 +385,7 @@ func (c *clientRemoveCmd) Run(w *world) error {
 			return nil, err
 		}
 		before, readErr := os.ReadFile(file + ending)
-		taken, takenErr := os.ReadFile(file + importEnding)
+		taken, takenErr := os.ReadFile(c.importBackup(file))
 		restored = readErr == nil && isOrigin(client, before, ch.Before, c.Name)
 		gaveBack = takenErr == nil
 		switch {
@@ -381,7 +404,7 @@ func (c *clientRemoveCmd) Run(w *world) error {
 		if !ch.Changes() {
 			return nil, nil
 		}
-		return []step{{ch, ""}}, nil
+		return []step{{Change: ch}}, nil
 	}
 	done, err := e.run(w)
 	switch {
@@ -392,7 +415,7 @@ func (c *clientRemoveCmd) Run(w *world) error {
 	case done && gaveBack:
 		fmt.Fprintf(w.stdout, "%s has its own servers again and no longer uses the router; servers.yaml keeps them, too.\n",
 			client.Title)
-		return os.Remove(file + importEnding)
+		return os.Remove(c.importBackup(file))
 	case done:
 		fmt.Fprintf(w.stdout, "%s no longer uses the router.\n", client.Title)
 		if restored {

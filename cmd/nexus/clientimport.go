@@ -1,8 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
-	"os"
+	"regexp"
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/clients"
@@ -11,8 +12,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
 )
 
-// importEnding is what the name of the backup of an import adds to that of the client's file.
-const importEnding = ".nexus-import-backup"
+// importBackup returns the file with the servers that imports have taken from a client's file.
+func (c *clientFlags) importBackup(file string) string { return file + "." + c.Name + "-import-backup" }
 
 type clientImportCmd struct {
 	clientAddCmd
@@ -29,22 +30,10 @@ func (c *clientImportCmd) Run(w *world) error {
 		return err
 	}
 	var added config.Imported
-	e := edit{clientFlags: c.clientFlags, secrets: []string{entry.Key}}
-	e.plan = func() ([]step, error) {
-		ch, a, err := c.take(client, file, into, entry)
-		if err != nil || a == nil {
-			return nil, err
-		}
-		added, e.secrets = a.Imported, append(e.secrets, a.Secrets...)
-		var steps []step
-		for _, f := range a.Files {
-			steps = append(steps, step{f, ""})
-		}
-		backup := file + importEnding
-		if _, err := os.Stat(backup); err == nil {
-			backup = "" // it has the servers of an earlier import, which remove puts back
-		}
-		return append(steps, step{ch, backup}), nil
+	e := edit{clientFlags: c.clientFlags}
+	e.plan = func() (steps []step, err error) {
+		steps, added, err = c.take(client, file, into, entry)
+		return steps, err
 	}
 	done, err := e.run(w)
 	switch {
@@ -54,6 +43,7 @@ func (c *clientImportCmd) Run(w *world) error {
 		fmt.Fprintln(w.stdout, added)
 		fmt.Fprintf(w.stdout, "%s uses the router as %q instead. Restart it if it is running; nexus client remove %s undoes this.\n",
 			client.Title, c.Name, client.Name)
+		return c.warn(w, file, entry)
 	case !c.DryRun:
 		fmt.Fprintf(w.stdout, "%s has no servers to take over: %s\n", client.Title, file)
 	}
@@ -73,7 +63,7 @@ func (c *clientImportCmd) target(w *world) (into string, entry clients.Entry, er
 		entry, err = c.remote()
 		return into, entry, err
 	}
-	if _, err := os.Stat(into); err == nil {
+	if config.Has(into) {
 		if err := c.check(w); err != nil {
 			return "", entry, err
 		}
@@ -82,25 +72,32 @@ func (c *clientImportCmd) target(w *world) (into string, entry clients.Entry, er
 	return into, entry, err
 }
 
-// take plans an import: the change of the client's file and the addition to servers.yaml, nil if there are no servers.
-// Servers of which servers.yaml has others with the same names stay in the client.
+// take plans an import: the addition to servers.yaml, the backup and the change of the client's file; no steps if there
+// are no servers. Servers of which servers.yaml has others with the same names stay in the client, and so do routers.
 func (c *clientImportCmd) take(client *clients.Client, file, into string, entry clients.Entry) (
-	*change.Change, *config.Addition, error) {
+	steps []step, done config.Imported, err error) {
 	ch, err := change.Read(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, done, err
 	}
 	servers, err := client.Servers(ch.Before)
 	if err != nil {
-		return nil, nil, jsonc.At(file, err)
+		return nil, done, jsonc.At(file, err)
 	}
+	servers = slices.DeleteFunc(servers, func(m jsonc.Member) bool {
+		return isRouter(client.Read(m.Value.(json.RawMessage)), entry)
+	})
 	text, names, err := client.Standard(servers, c.Name)
 	if err != nil || len(names) == 0 {
-		return nil, nil, err
+		return nil, done, err
 	}
 	a, err := config.Add(file, text, into)
 	if err != nil {
-		return nil, nil, err
+		return nil, done, err
+	}
+	backup, err := change.Read(c.importBackup(file))
+	if err != nil {
+		return nil, done, err
 	}
 	for _, name := range names {
 		if slices.Contains(a.Others, a.Renamed[name]) {
@@ -109,16 +106,46 @@ func (c *clientImportCmd) take(client *clients.Client, file, into string, entry 
 			continue
 		}
 		if ch.After, err = client.Remove(ch.After, name); err != nil {
-			return nil, nil, jsonc.At(file, err)
+			return nil, done, jsonc.At(file, err)
+		}
+		if backup.Before != nil { // of an earlier import
+			if backup.After, err = client.Move(backup.After, ch.Before, name); err != nil {
+				return nil, done, jsonc.At(backup.File, err)
+			}
 		}
 	}
 	if ch.After, err = client.Put(ch.After, c.Name, entry); err != nil {
-		return nil, nil, jsonc.At(file, err)
+		return nil, done, jsonc.At(file, err)
 	}
 	if !ch.Changes() && len(a.Files) == 0 {
-		return nil, nil, nil
+		return nil, done, nil
 	}
-	return ch, a, nil
+	for i, f := range a.Files {
+		steps = append(steps, step{Change: f, values: i < len(a.Files)-1})
+	}
+	last := step{Change: ch}
+	if backup.Before == nil {
+		last.backup = backup.File
+	} else if backup.Changes() {
+		steps = append(steps, step{Change: backup})
+	}
+	return append(steps, last), a.Imported, nil
+}
+
+// ourselves matches the names of this program in commands.
+var ourselves = regexp.MustCompile(`(^|[/\\])(nexus(\.exe)?|agenticnexus(@.*)?)$`)
+
+// isRouter reports whether an entry is that of a router, which must not become a server of its own. One with the demo
+// servers alone may.
+func isRouter(e, router clients.Entry) bool {
+	i := slices.Index(e.Args, "stdio")
+	if i < 0 {
+		return e.URL != "" && e.URL == router.URL
+	}
+	begin := append([]string{e.Command}, e.Args[:i+1]...)
+	own := append([]string{router.Command}, router.Args...)
+	return (slices.ContainsFunc(begin, ourselves.MatchString) || len(begin) <= len(own) && slices.Equal(begin, own[:len(begin)])) &&
+		(!slices.Contains(e.Args, "--demo") || slices.Contains(e.Args, "--config"))
 }
 
 // giveBack returns a client's file without the router and with the servers that an import took, from its backup. If

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 
@@ -42,10 +42,11 @@ func (c *clientListCmd) Run(w *world) error {
 		all = append(all, c.state(w.ctx, client, system))
 	}
 	if c.JSON {
-		e := json.NewEncoder(w.stdout)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(all)
+		raw, err := plainJSON(all)
+		if err == nil {
+			_, err = fmt.Fprintln(w.stdout, string(indent(raw)))
+		}
+		return err
 	}
 	for _, s := range all {
 		what := "not installed"
@@ -80,7 +81,7 @@ func (c *clientListCmd) state(ctx context.Context, client *clients.Client, syste
 		err = jsonc.At(s.File, err)
 	}
 	if err != nil {
-		s.Problem = strings.TrimPrefix(err.Error(), s.File+":")
+		s.Problem = strings.TrimSpace(strings.TrimPrefix(err.Error(), s.File+":"))
 		return s
 	}
 	entry := servers.Get(c.Name)
@@ -91,6 +92,9 @@ func (c *clientListCmd) state(ctx context.Context, client *clients.Client, syste
 	s.Reachable = s.Problem == ""
 	return s
 }
+
+// surface matches what the paths of a router end in, see profilePath.
+var surface = regexp.MustCompile(`(/proxy|/servers/[^/]+|/profiles/[^/]+)?/mcp/?$|/$`)
 
 // reachTime bounds how long an address may take to answer.
 const reachTime = 2 * time.Second
@@ -116,7 +120,7 @@ func reach(ctx context.Context, e clients.Entry) string {
 	if err != nil {
 		return "the address is not a URL"
 	}
-	u.Path, u.RawQuery = "/healthz", ""
+	u.Path, u.RawQuery = surface.ReplaceAllString(u.Path, "")+"/healthz", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		return "the address is not a URL"

@@ -1,6 +1,6 @@
 // Package change edits text files that belong to users. [Read] begins a [Change]; its owner sets After, shows
 // [Change.Diff] and calls [Change.Apply]. A Change is not safe for concurrent use; any number of processes may change
-// one file.
+// one file, one after the other where the system has locks for files.
 package change
 
 import (
@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
@@ -99,10 +100,8 @@ func (c *Change) Apply(ctx context.Context, backup string) error {
 	case !same(now, c.Before):
 		return fmt.Errorf("%s: %w", c.File, ErrMeanwhile)
 	}
-	for _, name := range []string{folder, c.File} { // a rename ignores that the file itself is read-only
-		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o200 == 0 {
-			return fmt.Errorf("%s: is read-only", name)
-		}
+	if err := c.Writable(); err != nil {
+		return err
 	}
 	if backup != "" && c.Before != nil {
 		if err := atomicfile.Write(backup, c.Before); err != nil {
@@ -116,6 +115,17 @@ func (c *Change) Apply(ctx context.Context, backup string) error {
 	}
 	if err != nil {
 		return failed(c.File, err)
+	}
+	return nil
+}
+
+// Writable returns an error if the file or its folder is read-only.
+func (c *Change) Writable() error {
+	for _, name := range []string{filepath.Dir(c.File), c.File} { // a rename ignores that the file itself is read-only
+		info, err := os.Stat(name)
+		if err == nil && info.Mode().Perm()&0o200 == 0 && !(info.IsDir() && runtime.GOOS == "windows") { // no bar there
+			return fmt.Errorf("%s: is read-only", name)
+		}
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func find(text []byte, root *hujson.Value, path []string) (at *hujson.Value, mem
 	return at, member, depth, nil
 }
 
-// Members returns the members of the object at a path, none if it is not there.
+// Members returns the members of the object at a path, none if it is not there. Without a path it is the whole text.
 func Members(text []byte, path ...string) (Object, error) {
 	text, root, err := parse(text)
 	if err != nil {
@@ -166,10 +166,11 @@ func Members(text []byte, path ...string) (Object, error) {
 	if err != nil || member < 0 {
 		return nil, err
 	}
+	name := "the file"
 	if len(path) > 0 {
-		at = &at.Value.(*hujson.Object).Members[member].Value
+		at, name = &at.Value.(*hujson.Object).Members[member].Value, path[len(path)-1]
 	}
-	o, err := object(text, at, path[len(path)-1])
+	o, err := object(text, at, name)
 	if err != nil {
 		return nil, err
 	}
@@ -360,10 +361,14 @@ func (s style) insert(at *hujson.Value, name string, value any) ([]byte, error) 
 	return text, nil
 }
 
-// At returns an error with the place of a mistake: "file:line:column: message".
+// At returns an error with its file and, of a mistake, the place there: "file:line:column: message".
 func At(file string, err error) error {
-	if wrong := (*Error)(nil); errors.As(err, &wrong) {
+	wrong := (*Error)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
 		return fmt.Errorf("%s:%d:%d: %w", file, wrong.Line, wrong.Column, err)
 	}
-	return err
+	return fmt.Errorf("%s: %w", file, err)
 }

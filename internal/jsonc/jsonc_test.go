@@ -119,8 +119,26 @@ func TestMembers(t *testing.T) {
 	if err != nil || string(text) != `{"b":{"x":[1,2]},"a":"y"}` {
 		t.Errorf("got %s, %v, want the members in their order", text, err)
 	}
+	if got, err := jsonc.Members([]byte(`{"b": 1, "a": 2}`)); err != nil || len(got) != 2 || got[0].Name != "b" {
+		t.Errorf("without a path: got %v, %v, want those of the file", got, err)
+	}
+	if _, err := jsonc.Members([]byte(`[]`)); err == nil || !strings.Contains(err.Error(), "the file is not an object") {
+		t.Errorf("of a list: got %v", err)
+	}
 	if got, err := jsonc.Members(nil, "m"); err != nil || got != nil {
 		t.Errorf("of nothing: got %v, %v", got, err)
+	}
+}
+
+func TestAt(t *testing.T) {
+	_, mistake := jsonc.Members([]byte("[]"))
+	for want, err := range map[string]error{"f.json:1:1: the file is not an object": mistake, "f.json: other": errors.New("other")} {
+		if got := jsonc.At("f.json", err); got == nil || got.Error() != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}
+	if got := jsonc.At("f.json", nil); got != nil {
+		t.Errorf("of no error: got %v", got)
 	}
 }
 

@@ -5,7 +5,6 @@ package clients
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -208,9 +207,6 @@ type Entry struct {
 	Key     string // for the URL; "" = none
 }
 
-// errStartsOnly is the error of Put for a URL in a client that takes none.
-var errStartsOnly = errors.New("takes no URL in its file, it starts servers only; leave --url out")
-
 // authorization is the header with the key.
 const authorization = "Authorization"
 
@@ -229,7 +225,7 @@ func (c *Client) fields(e Entry) (fields jsonc.Object, err error) {
 		add("command", e.Command)
 		add("args", e.Args)
 	case c.shape.url == "":
-		return nil, fmt.Errorf("%s %w", c.Title, errStartsOnly)
+		return nil, fmt.Errorf("%s takes no URL in its file, it starts servers only; leave --url out", c.Title)
 	default:
 		add(c.shape.url, e.URL)
 		if e.Key != "" {
@@ -246,12 +242,12 @@ func (c *Client) headers() string {
 	return "headers"
 }
 
-// stale returns the members that an entry of the other kind, or of another client, may have.
+// stale returns the members that an entry of the other kind, or of another client, may have, and those that disable it.
 func (c *Client) stale(e Entry) (names []string) {
 	if e.URL == "" {
-		return append(strings.Fields("url httpUrl serverUrl bearer_token_env_var env_http_headers"), c.headers())
+		return append(strings.Fields("url httpUrl serverUrl bearer_token_env_var env_http_headers disabled enabled"), c.headers())
 	}
-	for _, name := range strings.Fields("url httpUrl serverUrl command args env cwd") {
+	for _, name := range strings.Fields("url httpUrl serverUrl command args env cwd disabled enabled") {
 		if name != c.shape.url {
 			names = append(names, name)
 		}

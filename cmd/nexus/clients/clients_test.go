@@ -22,7 +22,7 @@ var (
 	address = clients.Entry{URL: "https://router.example.com/mcp?a=1&b=2", Key: "nx_key"}
 )
 
-// make creates a folder below another.
+// mkdir creates a folder below another.
 func mkdir(t *testing.T, names ...string) string {
 	t.Helper()
 	folder := filepath.Join(names...)

@@ -16,7 +16,7 @@ import (
 func (c *Client) Standard(servers Servers, without string) (text []byte, names []string, err error) {
 	all := jsonc.Object{}
 	for _, s := range servers {
-		fields, err := jsonc.Members(slices.Concat([]byte(`{"entry":`), s.Value.(json.RawMessage), []byte(`}`)), "entry")
+		fields, err := jsonc.Members(s.Value.(json.RawMessage))
 		if err != nil || s.Name == without {
 			continue
 		}
@@ -44,12 +44,12 @@ func (c *Client) standard(fields jsonc.Object) (out jsonc.Object) {
 	typed := false
 	for _, f := range fields {
 		raw := f.Value.(json.RawMessage)
+		if c.Name == "gemini" {
+			raw = dollar.ReplaceAll(raw, []byte("$${$1}"))
+		}
 		switch f.Name {
 		case "headers", "http_headers":
-			if c.Name == "gemini" {
-				raw = dollar.ReplaceAll(raw, []byte("$${$1}"))
-			}
-			own, err := jsonc.Members(slices.Concat([]byte(`{"entry":`), raw, []byte(`}`)), "entry")
+			own, err := jsonc.Members(raw)
 			if err == nil {
 				headers = append(headers, own...)
 			}
@@ -84,9 +84,6 @@ func (c *Client) standard(fields jsonc.Object) (out jsonc.Object) {
 			if typed = true; string(raw) == `"local"` {
 				raw = json.RawMessage(`"stdio"`)
 			}
-		}
-		if c.Name == "gemini" {
-			raw = dollar.ReplaceAll(raw, []byte("$${$1}"))
 		}
 		out = append(out, jsonc.Member{Name: f.Name, Value: raw})
 	}

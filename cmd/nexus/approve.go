@@ -15,9 +15,9 @@ import (
 )
 
 type toolsApproveCmd struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
-	Server string   `arg:"" help:"Name of the server."`
-	Tool   string   `arg:"" optional:"" help:"Own name of the tool (default: all changed tools of the server)."`
+	configFlag
+	Server string `arg:"" help:"Name of the server."`
+	Tool   string `arg:"" optional:"" help:"Own name of the tool (default: all changed tools of the server)."`
 }
 
 // writeWait is how long a change that a running router has just seen may take to be in the file.

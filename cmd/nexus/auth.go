@@ -25,7 +25,7 @@ type authCmd struct {
 
 // tokens are the flags of the auth commands.
 type tokens struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
+	configFlag
 }
 
 // open returns the servers with auth, or only the named one, and the token store. leave ends what the store needs.

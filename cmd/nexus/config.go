@@ -17,7 +17,7 @@ type configCmd struct {
 }
 
 type configCheckCmd struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
+	configFlag
 }
 
 func (c *configCheckCmd) Run(w *world) error {

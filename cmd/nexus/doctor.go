@@ -27,8 +27,8 @@ type serverCmd struct {
 }
 
 type serverDoctorCmd struct {
-	Name   string   `arg:"" help:"The server."`
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
+	Name string `arg:"" help:"The server."`
+	configFlag
 }
 
 // Run connects to the server, lists what it offers and pings it.
@@ -48,6 +48,10 @@ func (c *serverDoctorCmd) Run(w *world) error {
 	server := cfg.Servers[i]
 	if server.Unusable != "" {
 		return &exitError{exitUsage, server.Unusable}
+	}
+	if runsOnce(&cfg, &server) {
+		return &exitError{exitUsage, fmt.Sprintf("server %s runs at one replica of cluster %s and must not run here, too; "+
+			"see the log of the replicas, or their page", c.Name, cfg.Cluster.Name)}
 	}
 	server.Disabled = false // to look at it changes nothing
 	folder, _ := cfg.StateFolder()
@@ -120,12 +124,13 @@ func (v *visit) verdict(err error) error {
 		problems = append(problems, fmt.Sprintf("tool %s has hidden characters (%s)", f.Tool, f.Kind))
 	}
 	info := jsonrpc.Get(v.hello, "serverInfo")
-	fmt.Fprintf(v.w.stdout, "%s works: %s %s, protocol %s; %s; connected in %s, ping answered in %s\n", v.server.Name,
+	fmt.Fprintln(v.w.stdout, v.mask.Text(fmt.Sprintf("%s works: %s %s, protocol %s; %s; "+
+		"connected in %s, ping answered in %s", v.server.Name,
 		firstLine(jsonrpc.Text(jsonrpc.Get(info, "name")), 100), firstLine(jsonrpc.Text(jsonrpc.Get(info, "version")), 50),
 		jsonrpc.Text(jsonrpc.Get(v.hello, "protocolVersion")), strings.Join(v.counts, ", "),
-		v.connected.Round(time.Millisecond), v.pinged.Round(time.Millisecond))
+		v.connected.Round(time.Millisecond), v.pinged.Round(time.Millisecond))))
 	for _, p := range problems {
-		fmt.Fprintln(v.w.stdout, "but "+firstLine(p, 500))
+		fmt.Fprintln(v.w.stdout, "but "+firstLine(v.mask.Text(p), 500))
 	}
 	if len(problems) > 0 {
 		return &exitError{code: exitPartly}
@@ -181,18 +186,18 @@ func (v *visit) Handle(_ context.Context, r slog.Record) error {
 	mark, text := "!", r.Message+" "+values["error"]
 	switch r.Message {
 	case "to server", "from server":
-		mark = map[string]string{"to server": "->", "from server": "<-"}[r.Message]
-		if text = values["message"]; json.Valid([]byte(text)) {
-			text = string(v.mask.JSON([]byte(text)))
-		} else {
-			text = v.mask.Text(text)
-		}
+		mark, text = map[string]string{"to server": "->", "from server": "<-"}[r.Message], values["message"]
 	case "server wrote to its error output":
 		mark, text = "stderr", values["line"]
 	case "server sent an invalid message":
 		v.invalid.Store(true)
 	case "connected to server", "cannot connect to server", "last error output of server":
 		return nil // the verdict says so
+	}
+	if json.Valid([]byte(text)) {
+		text = string(v.mask.JSON([]byte(text)))
+	} else {
+		text = v.mask.Text(text)
 	}
 	_, err := io.WriteString(v.w.stdout, fmt.Sprintf("%6dms %-6s %s\n", time.Since(v.began).Milliseconds(), mark,
 		texts.Reveal(texts.Cut(strings.TrimRight(text, " \n"), maxWire))))

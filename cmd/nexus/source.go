@@ -18,10 +18,15 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 )
 
+// configFlag names the configuration.
+type configFlag struct {
+	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
+}
+
 // source has the flags of commands that talk to servers.
 type source struct {
-	Config []string `help:"Configuration file or folder; may be repeated (default: config/ if it exists)." placeholder:"PATH" sep:"none"`
-	Demo   bool     `help:"Use the built-in demo servers; needs no configuration, network or key."`
+	configFlag
+	Demo bool `help:"Use the built-in demo servers; needs no configuration, network or key."`
 
 	calls bool // the command calls tools, which the audit log has to record
 	names bool // the command itself names servers that are disabled by a mistake
@@ -115,7 +120,7 @@ func besideCluster(cfg *config.Config) string {
 	cfg.Servers = slices.Clone(cfg.Servers)
 	left := ""
 	for i := range cfg.Servers {
-		if s := &cfg.Servers[i]; s.Placement == server.PlacementOne && !s.Disabled {
+		if s := &cfg.Servers[i]; runsOnce(cfg, s) && !s.Disabled {
 			s.Disabled = true
 			left += ", " + s.Name
 		}
@@ -125,6 +130,11 @@ func besideCluster(cfg *config.Config) string {
 	}
 	return fmt.Sprintf("this is no replica of cluster %s: it uses a state folder of its own%s; --remote URL, "+
 		"and clients with the URL of a replica, use the cluster", cfg.Cluster.Name, left)
+}
+
+// runsOnce reports whether a server runs at one replica of a cluster alone.
+func runsOnce(cfg *config.Config, s *downstream.ServerConfig) bool {
+	return cfg.Cluster.Enabled() && s.Placement == server.PlacementOne
 }
 
 // idleHint explains an empty output without servers.

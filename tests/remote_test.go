@@ -1,14 +1,19 @@
 package tests
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,6 +55,39 @@ func TestToolsRemote(t *testing.T) {
 	}
 	if out, _ := run(3, "health"); !strings.Contains(out, "degraded ") {
 		t.Errorf("health: got %s, want it degraded", out)
+	}
+}
+
+// TestToolsRemote_Once: a router whose servers have started is asked for its tools once.
+func TestToolsRemote_Once(t *testing.T) {
+	t.Parallel()
+	r := serve(t, "", "--demo")
+	at, err := url.Parse(r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var searches atomic.Int32
+	through := httputil.NewSingleHostReverseProxy(at)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if bytes.Contains(body, []byte("search_available_tools")) {
+			searches.Add(1)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		through.ServeHTTP(w, r)
+	}))
+	defer s.Close()
+	for range 2 { // the first waits for the servers
+		searches.Store(0)
+		if out, err := command(t.TempDir(), "tools", "--search", "arithmetic", "--remote", s.URL).Output(); err != nil || !strings.Contains(string(out), "calculate") {
+			t.Fatalf("tools --search: got %s, %v", out, err)
+		}
+	}
+	if n := searches.Load(); n != 1 {
+		t.Errorf("got %d searches, want 1", n)
 	}
 }
 

@@ -26,7 +26,7 @@ func await(ctx context.Context, w *world, b backend, tool string) (*state, error
 }
 
 // awaitWith is like await, and calls during with the servers that it waits for, in order, each time that it looks.
-// Before during prints, it hides the bar.
+// during closes the bar before it prints.
 func awaitWith(
 	ctx context.Context, w *world, b backend, tool string, during func(bar *bar, starting []string) error,
 ) (*state, error) {

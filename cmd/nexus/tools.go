@@ -71,24 +71,34 @@ func (c *toolsListCmd) Run(w *world) error {
 	defer done()
 	ctx, cancel := context.WithCancel(w.ctx)
 	if c.Wait.most != nil {
+		cancel()
 		ctx, cancel = context.WithTimeout(w.ctx, *c.Wait.most)
 	}
-	defer cancel()
 	l := toolList{c, w, b, map[string]bool{}}
-	early := make(chan struct{}) // closed when the router has waited for its servers as long as it does for a list
-	go func() {
-		defer close(early)
-		_, _ = b.tools(w.ctx, c.Search) // it is listed again
+	var early chan struct{} // closed when the router has waited for its servers as long as it does for a list
+	defer func() {
+		if cancel(); early != nil {
+			<-early
+		}
 	}()
-	defer func() { <-early }()
 	left := 0
 	if _, err := awaitWith(ctx, w, b, "", func(bar *bar, starting []string) error {
+		if c.JSON || c.Wait.given {
+			return nil
+		}
+		if early == nil {
+			early = make(chan struct{})
+			go func() {
+				defer close(early)
+				_, _ = b.tools(ctx, c.Search) // it is listed again
+			}()
+		}
 		select {
 		case <-early:
 		default:
 			return nil
 		}
-		if c.JSON || c.Wait.given || left == len(starting) {
+		if left == len(starting) {
 			return nil
 		}
 		left = len(starting)

@@ -205,6 +205,14 @@ func (d *Directory) find(ctx context.Context, i *incarnation, s Session) (Place,
 			if v.read {
 				i.known.put(s.Tag, placed{Home: v.home()})
 			}
+			if v.forwarded { // another takes this one for the home, which may have left just now
+				if m, err := r.members.find(ctx, v.home()); err == nil && m != nil {
+					_, _ = r.ask(ctx, i.id, m)
+				}
+				if !lives(v.home()) {
+					continue
+				}
+			}
 			return Place{peer, i.known, s.Tag}, nil
 		case succeed:
 			if peer, err := r.settle(ctx, v.home()); err != nil || peer != nil {

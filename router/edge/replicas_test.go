@@ -28,6 +28,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
+	"github.com/agenticnexus/agenticnexus/tests/cuts"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -35,6 +36,7 @@ import (
 type replica struct {
 	edge   *edge.Edge
 	member *cluster.Replica
+	store  *cuts.State
 	addr   string
 	server *http.Server
 	ended  sync.WaitGroup
@@ -87,9 +89,9 @@ func (rs *replicas) join(t testing.TB, name string, state shared.State, o edge.O
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{addr: listener.Addr().String()}
+	r := &replica{addr: listener.Addr().String(), store: cuts.NewState(state)}
 	r.member = cluster.New(cluster.Config{
-		Leases: state, Sessions: state, Name: name, Address: "http://" + r.addr,
+		Leases: r.store, Sessions: r.store, Name: name, Address: "http://" + r.addr,
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if rs.silent.Load() {
 				return nil, context.DeadlineExceeded
@@ -663,29 +665,46 @@ func TestBatchOfALostHome(t *testing.T) {
 	}
 }
 
-// A request that has begun when the lease of its replica ends is served by another.
+// A request that has begun when the lease of its replica ends is served by another, also by one that has not yet read
+// that the lease has ended.
 func TestRequestAcrossTheEnd(t *testing.T) {
-	rs := newReplicas(t, 3, edge.Options{})
-	rs.only.Store(1)
-	h := rs.open("2025-11-25")
-	conn, err := net.Dial("tcp", rs.all[0].addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	body := call("1", "echo", "{}")
-	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
-		"Accept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n",
-		h["Mcp-Session-Id"], len(body))
-	read := bufio.NewReader(conn)
-	if got, err := read.ReadString('\n'); err != nil || !strings.Contains(got, " 100 ") {
-		t.Fatalf("got %q (%v), want 100: the replica reads the body", got, err)
-	}
-	rs.all[0].member.Drain()
-	equal(t, "Leave", rs.all[0].member.Leave(t.Context()), nil)
-	fmt.Fprint(conn, body)
-	_, _ = read.ReadString('\n') // the end of 100 Continue
-	if got, err := read.ReadString('\n'); err != nil || !strings.Contains(got, " 200 ") {
-		t.Errorf("got %q (%v), want 200 and no other 100", got, err)
+	for _, test := range []struct {
+		name  string
+		home  int64 // the replica where the session begins; the first one leaves
+		blind bool  // the others do not see the end
+	}{
+		{"of another's session", 1, false},
+		{"of another's session, unseen", 1, true},
+		{"of a session here", 0, false},
+		{"of a session here, unseen", 0, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rs := newReplicas(t, 3, edge.Options{})
+			rs.only.Store(test.home)
+			h := rs.open("2025-11-25")
+			conn, err := net.Dial("tcp", rs.all[0].addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			body := call("1", "echo", "{}")
+			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+				"Accept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n",
+				h["Mcp-Session-Id"], len(body))
+			read := bufio.NewReader(conn)
+			if got, err := read.ReadString('\n'); err != nil || !strings.Contains(got, " 100 ") {
+				t.Fatalf("got %q (%v), want 100: the replica reads the body", got, err)
+			}
+			for _, r := range rs.all[1:] {
+				r.store.SetBlind(test.blind)
+			}
+			equal(t, "Leave", rs.all[0].member.Leave(t.Context()), nil)
+			rs.all[0].member.Drain() // after Leave, so that the session is not handed over
+			fmt.Fprint(conn, body)
+			_, _ = read.ReadString('\n') // the end of 100 Continue
+			if got, err := read.ReadString('\n'); err != nil || !strings.Contains(got, " 200 ") {
+				t.Errorf("got %q (%v), want 200 and no other 100", got, err)
+			}
+		})
 	}
 }

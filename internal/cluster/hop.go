@@ -402,15 +402,18 @@ func (r *Replica) Receive(next http.Handler) http.Handler {
 			return
 		}
 		var self uint64
+		lapsed := false // what it did has not ended yet: it is neither here nor gone
 		if i := r.current.Load(); i != nil {
-			if !i.acts() { // what it did has not ended yet: it is neither here nor gone
-				http.Error(w, "Unavailable: the lease of this replica has ended", http.StatusServiceUnavailable)
-				return
-			}
-			self = i.id
+			self, lapsed = i.id, !i.acts()
+		}
+		if lapsed && req.URL.Path == holdPath {
+			http.Error(w, "Unavailable: the lease of this replica has ended", http.StatusServiceUnavailable)
+			return
 		}
 		w.Header().Set(answerHeader, "v1 "+number(self)+" "+mac(key, "answer", number(self), nonce))
 		switch {
+		case lapsed:
+			http.Error(w, "Misdirected: the lease of this replica has ended", http.StatusMisdirectedRequest)
 		case req.URL.Path == holdPath && to == 0:
 			r.promiseTo(w, from, req.URL.Query())
 		case to != self:

@@ -196,6 +196,28 @@ func TestForward_Errors(t *testing.T) {
 	})
 }
 
+// A replica whose lease has lapsed has served nothing, also while it still ends its sessions.
+func TestForward_ToALapsedReplica(t *testing.T) {
+	inBubble(t, func(w *world) {
+		ending := make(chan struct{})
+		a := w.node("a", func(c *cluster.Config) { c.Ended = func(uint64) { <-ending } })
+		defer close(ending)
+		b := w.node("b")
+		w.node("c")
+		s := a.session("s")
+		w.net.Cut("a:80", "c:80", true)
+		a.leases.SetCut(true)
+		time.Sleep(5500 * time.Millisecond)
+		place, err := b.dir.Find(w.t.Context(), s)
+		if err != nil || place.Here() || a.dir.Self() != 0 {
+			w.t.Fatalf("got %v, here %t, and %x at the home, want a place there, and its lease to have lapsed", err, place.Here(), a.dir.Self())
+		}
+		if err := place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil)); !errors.Is(err, cluster.ErrMoved) {
+			w.t.Errorf("got the error %v, want ErrMoved", err)
+		}
+	})
+}
+
 func TestReceive_RefusesForgeries(t *testing.T) {
 	w := newWorld(t)
 	n := w.onLoopback("a")

@@ -117,9 +117,7 @@ func (d *Directory) Acts() error {
 	return nil
 }
 
-// Elsewhere returns another replica for a new session or for a session to hand over: one that does not drain, and
-// reaches the store, as far as is known: without it, it would not serve a session handed over. ok is false if there is
-// none.
+// Elsewhere returns another replica for a new session or for a session to hand over; ok is false if there is none.
 func (d *Directory) Elsewhere() (_ Place, ok bool) {
 	others := Others(d)
 	if len(others) == 0 {
@@ -128,14 +126,15 @@ func (d *Directory) Elsewhere() (_ Place, ok bool) {
 	return others[0], true
 }
 
-// Others returns the other replicas that do not drain, in random order.
+// Others returns the other replicas that can take sessions, in random order: they do not drain, and have been seen to
+// renew their leases just now, because without the store they could take none.
 func Others(d *Directory) []Place {
 	if d.replica == nil {
 		return nil
 	}
 	now := time.Now()
 	found := d.replica.members.others(func(m *member) bool {
-		return m.revision > 0 && !m.Draining && m.sight.standing(now) == live && now.Sub(m.seen) < renewEvery+ioTime
+		return !m.Draining && m.sight.standing(now) == live && now.Sub(m.renewed) < renewEvery+ioTime
 	})
 	places := make([]Place, len(found))
 	for from, to := range rand.Perm(len(found)) {

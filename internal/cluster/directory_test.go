@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -200,6 +202,45 @@ func TestElsewhere_WithoutTheStore(t *testing.T) {
 			if _, ok := a.dir.Elsewhere(); ok == cut {
 				w.t.Errorf("the store is cut off from the other replica (%t): got it as a place (%t)", cut, ok)
 			}
+		}
+	})
+}
+
+// A replica that has just started takes the lease that it reads for no sign that its holder reaches the store, and others
+// do not take it for one that can take sessions before it has joined.
+func TestElsewhere_AtTheStart(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a := w.node("a")
+		joining := make(chan struct{})
+		slow := w.prepare("slow", "slow:80", func(c *cluster.Config) {
+			dial := c.Dial
+			c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				<-joining
+				return dial(ctx, network, address)
+			}
+		})
+		var started sync.WaitGroup
+		started.Go(func() { _ = slow.Start(w.t.Context()) })
+		synctest.Wait()
+		if _, ok := a.dir.Elsewhere(); ok {
+			w.t.Error("a replica that has not joined is a place for sessions")
+		}
+		close(joining)
+		started.Wait()
+		synctest.Wait()
+		if _, ok := a.dir.Elsewhere(); !ok {
+			w.t.Error("a replica that has just joined is no place for sessions")
+		}
+		slow.crash()
+		a.leases.SetCut(true)
+		b := w.node("b")
+		if _, ok := b.dir.Elsewhere(); ok {
+			w.t.Error("a replica that has lost the store is a place for sessions")
+		}
+		a.leases.SetCut(false)
+		time.Sleep(2 * time.Second)
+		if _, ok := b.dir.Elsewhere(); !ok {
+			w.t.Error("a replica that has the store again is no place for sessions")
 		}
 	})
 }

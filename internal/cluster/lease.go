@@ -204,10 +204,12 @@ func (k *keeper) keepLease(ctx context.Context) {
 				}
 			}
 		} else if !k.left.Load() {
-			wait = renewEvery / 2
-			if err := k.rejoin(ctx); err != nil && ctx.Err() == nil {
-				k.replica.config.Log.Debug("joining the cluster again failed", "error", err)
+			err := k.rejoin(ctx)
+			if err == nil {
+				continue // others hand sessions over only to one that they have seen to renew its lease
 			}
+			wait = renewEvery / 2
+			k.replica.config.Log.Debug("joining the cluster again failed", "error", err)
 		}
 		pause(ctx, k.wake, wait)
 	}

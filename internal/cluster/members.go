@@ -46,6 +46,7 @@ type known struct {
 	sight
 	lease
 	revision uint64    // of its entry; 0 = none
+	renewed  time.Time // when its entry was last seen to change
 	own      bool      // it is one of this replica
 	warned   time.Time // when the log last told that it does not answer
 }
@@ -102,6 +103,9 @@ func (ms *members) apply(e shared.Entry) {
 	changed := m == nil || m.revision == 0 || m.Digest != l.Digest
 	if m == nil {
 		m = ms.add(id, l.Name, l.Address)
+	}
+	if m.revision > 0 {
+		m.renewed = time.Now()
 	}
 	m.revision = e.Revision
 	if l.Ended {

@@ -341,6 +341,7 @@ func TestHandOver_WithoutStore(t *testing.T) {
 	inBubble(t, func(w *world) {
 		a, b := w.node("a"), w.node("b")
 		s := a.session("s")
+		synctest.Wait() // until b has renewed its lease
 		to, ok := a.dir.Elsewhere()
 		if !ok {
 			w.t.Fatal("nobody else is there")

@@ -85,13 +85,15 @@ type Directory struct {
 	unsaved map[string]unsaved // by tag
 	waiting int                // bytes of unsaved
 	wake    chan struct{}      // has room for one
+	saving  chan struct{}      // has room for one: who saves
 }
 
 // Alone returns the Directory of a process without a cluster: all sessions are here, and nothing is saved.
 func Alone() *Directory { return &Directory{} }
 
 func newDirectory(r *Replica) *Directory {
-	return &Directory{replica: r, unsaved: map[string]unsaved{}, wake: make(chan struct{}, 1)}
+	return &Directory{replica: r, unsaved: map[string]unsaved{}, wake: make(chan struct{}, 1),
+		saving: make(chan struct{}, 1)}
 }
 
 // Self returns the number that ids of new sessions name as their home; 0 without a cluster, or if this replica must

@@ -258,6 +258,47 @@ func TestSave(t *testing.T) {
 	})
 }
 
+// slowState is a store in which writes to sessions wait.
+type slowState struct {
+	shared.State
+	written chan struct{}
+}
+
+// Put implements shared.State.
+func (s slowState) Put(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
+	if strings.HasPrefix(key, "session/") {
+		<-s.written
+	}
+	return s.State.Put(ctx, key, value, revision, ttl)
+}
+
+// A replica leaves when what it is about to save is stored.
+func TestLeave_WaitsForSaving(t *testing.T) {
+	inBubble(t, func(w *world) {
+		written := make(chan struct{})
+		a := w.node("a", func(c *cluster.Config) { c.Sessions = slowState{c.Sessions, written} })
+		b := w.node("b")
+		s := a.session("s")
+		if err := a.dir.Save(s, []byte("state")); err != nil {
+			w.t.Fatal(err)
+		}
+		synctest.Wait()
+		left := make(chan error, 1)
+		go func() { left <- a.Leave(w.t.Context()) }()
+		synctest.Wait()
+		if len(left) > 0 {
+			w.t.Error("the replica leaves before its state is stored")
+		}
+		close(written)
+		if err := <-left; err != nil {
+			w.t.Errorf("Leave: got %v", err)
+		}
+		if state, err := b.dir.Load(w.t.Context(), s); string(state) != "state" || err != nil {
+			w.t.Errorf("got the state %q (%v), want what was saved", state, err)
+		}
+	})
+}
+
 // TestLease_RaceOfFenceAndRenewal lets a replica try to fence another whose renewals it does not see.
 func TestLease_RaceOfFenceAndRenewal(t *testing.T) {
 	inBubble(t, func(w *world) {

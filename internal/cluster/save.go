@@ -126,8 +126,14 @@ func (d *Directory) keepSaving(ctx context.Context) {
 	}
 }
 
-// flush stores all states that wait, or returns an error.
+// flush stores all states that wait, also those that another call is about to store, or returns an error.
 func (d *Directory) flush(ctx context.Context) error {
+	select {
+	case d.saving <- struct{}{}:
+		defer func() { <-d.saving }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	for {
 		u, ok := d.firstUnsaved()
 		if !ok {

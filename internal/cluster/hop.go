@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -215,6 +216,7 @@ func newPeer(r *Replica, id uint64, address string) *Peer {
 type hop struct {
 	nonce    string
 	conn     *conn // the last one that it got; nil = none
+	reused   bool  // it was idle before
 	before   int64 // writes to it before the request
 	err      error // before the header
 	answered bool
@@ -225,9 +227,13 @@ type hop struct {
 type hopKey struct{}
 
 // got notes the connection on which the request is about to be sent.
-func (h *hop) got(c *conn) {
-	if !h.sent() {
-		h.conn, h.before = c, c.writes.Load()
+func (h *hop) got(of httptrace.GotConnInfo) {
+	inner := of.Conn
+	if outer, ok := inner.(*tls.Conn); ok {
+		inner = outer.NetConn()
+	}
+	if c, ok := inner.(*conn); ok && !h.sent() {
+		h.conn, h.reused, h.before = c, of.Reused, c.writes.Load()
 	}
 }
 
@@ -283,13 +289,31 @@ var errReplaced = errors.New("another incarnation answers")
 // ErrLost before anything is written, otherwise ErrCut; they are that of the request's context if its client is gone.
 func (p *Peer) forward(w http.ResponseWriter, r *http.Request) error {
 	p.hops.replica.counts.forwarded.Add(1)
-	h := &hop{}
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), hopKey{}, h))
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		if c, ok := got.Conn.(*conn); ok {
-			h.got(c)
+	for {
+		h := &hop{}
+		p.send(h, w, r)
+		// The peer has closed an idle connection. The transport itself takes another one only if there is no body.
+		closed := h.err != nil && h.reused && !h.sent() && !errors.As(h.err, new(dialError))
+		if !closed || !rewind(r) {
+			return p.outcome(r, h)
 		}
-	}})
+	}
+}
+
+// rewind lets a request be sent again. It reports false if its body cannot be read again.
+func rewind(r *http.Request) (ok bool) {
+	if r.GetBody == nil {
+		return r.ContentLength == 0
+	}
+	body, err := r.GetBody()
+	r.Body = body
+	return err == nil
+}
+
+// send is one attempt to forward a request.
+func (p *Peer) send(h *hop, w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), hopKey{}, h))
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: h.got})
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
 	func() {
@@ -300,7 +324,6 @@ func (p *Peer) forward(w http.ResponseWriter, r *http.Request) error {
 		}()
 		p.proxy.ServeHTTP(w, r.WithContext(ctx))
 	}()
-	return p.outcome(r, h)
 }
 
 // outcome returns the error of a forwarded request.

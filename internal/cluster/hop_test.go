@@ -3,13 +3,17 @@ package cluster_test
 import (
 	"bufio"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -194,6 +198,95 @@ func TestForward_Errors(t *testing.T) {
 			}
 		})
 	})
+}
+
+// agingConn fails to write when the age has changed, as if its peer had closed it.
+type agingConn struct {
+	net.Conn
+	since int64
+	age   *atomic.Int64
+}
+
+// Write implements net.Conn.
+func (c agingConn) Write(b []byte) (int, error) {
+	if c.age.Load() != c.since {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// A request that finds its idle connection closed by the peer takes another one.
+func TestForward_ClosedIdleConnection(t *testing.T) {
+	w := newWorld(t)
+	home := w.onLoopback("home")
+	age := &atomic.Int64{}
+	front := w.node("front", func(c *cluster.Config) {
+		inProcess := c.Dial
+		c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address != home.host {
+				return inProcess(ctx, network, address)
+			}
+			since := age.Load()
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			return agingConn{conn, since, age}, err
+		}
+	})
+	home.serve(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	for _, method := range []string{http.MethodPost, http.MethodPost, http.MethodDelete} {
+		place, err := front.dir.Find(t.Context(), home.session("s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, r := httptest.NewRecorder(), httptest.NewRequest(method, "/mcp", nil)
+		want := ""
+		if method == http.MethodPost {
+			want = "body"
+			r = httptest.NewRequest(method, "/mcp", strings.NewReader(want))
+			r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(want)), nil }
+		}
+		if err := place.Forward(rec, r); err != nil || rec.Body.String() != want {
+			t.Errorf("%s: got %q (%v), want %q", method, rec.Body, err, want)
+		}
+		age.Add(1)
+	}
+	if log := front.log.String(); strings.Contains(log, "does not answer") {
+		t.Errorf("log %s, want nothing about a replica that does not answer", log)
+	}
+}
+
+// Whether a request was sent is known over TLS, too.
+func TestForward_LostOverTLS(t *testing.T) {
+	began := make(chan struct{})
+	gate := httptest.NewTLSServer(nil)
+	defer gate.Close()
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: gate.Certificate().Raw})
+	if err := os.WriteFile(roots, cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", roots)
+	w := newWorld(t)
+	home := w.prepareAt("home", gate.Listener.Addr().String(), w.net.Listen("unused:80"), func(c *cluster.Config) {
+		c.Address, c.Dial = gate.URL, nil
+	})
+	gate.Config.Handler = home.Receive(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		close(began)
+		<-r.Context().Done()
+	}))
+	if err := home.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	front := w.onLoopback("front")
+	place, err := front.dir.Find(t.Context(), home.session("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { <-began; gate.CloseClientConnections() }()
+	err = place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{}")))
+	if !errors.Is(err, cluster.ErrLost) {
+		t.Errorf("got the error %v, want ErrLost", err)
+	}
 }
 
 // A replica whose lease has lapsed has served nothing, also while it still ends its sessions.

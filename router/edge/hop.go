@@ -187,7 +187,9 @@ func original(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	}
 	if body != nil {
 		r.Header.Del("Expect") // the client has been told to go on
-		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body, _ = r.GetBody()
+		r.ContentLength, r.TransferEncoding = int64(len(body)), nil
 	}
 	return r
 }

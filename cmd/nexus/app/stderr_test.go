@@ -1,11 +1,14 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -96,5 +99,39 @@ func TestConsoleRestart(t *testing.T) {
 	}
 	if line := r.logs.want(t, "server restarted"); line["by"] != "all" || line["server"] != "child" {
 		t.Errorf("log: got %v, want who did what", line)
+	}
+}
+
+// Calls in flight at a server that is restarted go on, also if the operator does not wait.
+func TestConsoleRestart_OperatorLeaves(t *testing.T) {
+	started, goOn := make(chan string, 1), make(chan struct{})
+	r, _ := withPeer(t, nil, nil, slowTool(started, goOn))
+	c := r.dial("", nil)
+	call, _ := c.start("tools/call", callParams("run", `{"tool":"slow"}`, ""))
+	<-started
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", r.base+"/ui/api/servers/peer/restart", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	left := make(chan error, 1)
+	go func() {
+		_, err := (&http.Transport{}).RoundTrip(req)
+		left <- err
+	}()
+	mcptest.Eventually(t, "the restart", func() bool { return r.logs.line("server restarted") != nil })
+	cancel()
+	if err := <-left; err == nil {
+		t.Error("the restart did not wait for the call")
+	}
+	select {
+	case <-call.done:
+		t.Error("the call ended with the request of the operator")
+	case <-time.After(200 * time.Millisecond):
+	}
+	close(goOn)
+	if got := c.result(c.wait(call)).text(); got != "finished" {
+		t.Errorf("got %s, want finished", got)
 	}
 }

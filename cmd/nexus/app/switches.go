@@ -160,7 +160,7 @@ func restartServer(a *App) func(ctx context.Context, server, by string) {
 		a.proxy.ServersChanged(changes)
 		a.lifecycle.reloading.Unlock()
 		a.log.Warn("server restarted", "server", server, "by", by)
-		ctx, cancel := context.WithTimeout(ctx, restartTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartTime) // the calls are not the operator's
 		defer cancel()
 		downstream.CloseReplaced(ctx, a.servers, server)
 	}

@@ -144,6 +144,7 @@ func TestChart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	values["servers"] = map[string]any{"hr": map[string]string{"url": "http://hr.tools.svc:8080/mcp"}} // an example
 	version, err := exec.Command(program, "version").Output()
 	if got := "nexus " + chart.Version; err != nil || got != strings.TrimSpace(string(version)) || chart.AppVersion != chart.Version {
 		t.Errorf("Chart.yaml: got %+v, want the version of %s, %v", chart, version, err)

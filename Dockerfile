@@ -1,7 +1,12 @@
-# Two images with the program that make release has built; make image makes both:
+# Two images with the program of this commit; make image makes both:
 #   IMAGE=router    the router alone. Remote servers work as they are.
 #   IMAGE=servers   with Node and uv, for servers that npx and uvx start.
 ARG IMAGE=router
+
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY . .
+RUN make build && mkdir -p -m 0700 /var/lib/nexus
 
 FROM node:22-bookworm-slim AS servers
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
@@ -11,12 +16,11 @@ RUN mkdir -p -m 0700 /var/lib/nexus && chown 65532:65532 /var/lib/nexus
 ENV HOME=/var/lib/nexus
 
 FROM scratch AS router
-COPY --from=servers /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=servers --chown=65532:65532 /var/lib/nexus /var/lib/nexus
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build --chown=65532:65532 /var/lib/nexus /var/lib/nexus
 
 FROM ${IMAGE}
-ARG TARGETARCH
-COPY dist/bin/linux_${TARGETARCH}/nexus /nexus
+COPY --from=build /src/bin/nexus /nexus
 COPY LICENSE /
 # What outlives a restart. Mount a volume here for it to outlive the container too.
 ENV NEXUS_STATE=/var/lib/nexus

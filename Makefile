@@ -96,7 +96,7 @@ ci: ## what continuous integration runs
 release: ## all files of a release, in dist/
 	deploy/release.sh
 
-image: release ## the container images, from the binaries of the release
+image: ## the container images
 	docker build -t agenticnexus .
 	docker build -t agenticnexus:servers --build-arg IMAGE=servers .
 

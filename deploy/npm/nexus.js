@@ -14,7 +14,11 @@ try {
 }
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
-for (const signal of signals) process.on(signal, () => child.kill(signal));
+for (const signal of signals) {
+  process.on(signal, () => {
+    if (process.platform !== "win32") child.kill(signal); // there the console tells the child, and kill would end it
+  });
+}
 child.on("error", (error) => {
   console.error(`agenticnexus: cannot start ${program}: ${error.message}`);
   process.exit(1);

@@ -99,7 +99,7 @@ func (m *Manager) Sessions() *Sessions { return m.sessions }
 func (m *Manager) Apply(configs []ServerConfig) Changes { return m.servers.apply(configs) }
 
 // Restart is like Apply, and replaces a server of these by one with new sessions and a new process even if its
-// configuration is the same.
+// configuration is the same. The new process starts when the old one has ended, see CloseReplaced.
 func Restart(m *Manager, configs []ServerConfig, name string) Changes {
 	return m.servers.apply(configs, name)
 }

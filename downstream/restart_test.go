@@ -1,6 +1,8 @@
 package downstream_test
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -119,6 +121,48 @@ func TestRestartIsNotNoticed(t *testing.T) {
 				t.Log(log.String())
 			}
 		})
+	}
+}
+
+// A server that is restarted never runs twice: its process may hold a lock, or be the only one of a cluster.
+func TestRestart_OneProcess(t *testing.T) {
+	t.Parallel()
+	configs := []downstream.ServerConfig{child("a", "1")}
+	m := start(t, downstream.Options{Servers: configs})
+	pid := func() int {
+		reply, err := m.Call(t.Context(), request("a", "pid"))
+		if err != nil {
+			t.Error(err)
+		}
+		pid, _ := strconv.Atoi(resultText(reply))
+		return pid
+	}
+	first := pid()
+	cut := make(chan error, 1)
+	go func() {
+		_, err := m.Call(t.Context(), request("a", "wait"))
+		cut <- err
+	}()
+	mcptest.Eventually(t, "the call is at the server", func() bool { return m.Status()["a"].InFlight == 1 })
+	for range 2 { // the second one before the first process has ended
+		downstream.Restart(m, configs, "a")
+	}
+	next := make(chan int, 1)
+	go func() {
+		now := pid()
+		if err := syscall.Kill(first, 0); !errors.Is(err, syscall.ESRCH) && !zombieOfAnother(first) {
+			t.Errorf("process %d answers beside %d", now, first)
+		}
+		next <- now
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	downstream.CloseReplaced(ctx, m, "a")
+	if now := <-next; now == first || now == 0 {
+		t.Errorf("got process %d after %d", now, first)
+	}
+	if err := <-cut; err == nil {
+		t.Error("the call that never ends has ended")
 	}
 }
 

@@ -120,12 +120,16 @@ func (ss *servers) apply(configs []ServerConfig, again ...string) Changes {
 	for _, c := range configs {
 		s := former.byName[c.Name]
 		if s == nil || !reflect.DeepEqual(s.Config, c) || slices.Contains(again, c.Name) {
+			next := server.New(c, ss.opts)
 			if s == nil {
 				changes.Added = append(changes.Added, c.Name)
 			} else {
 				changes.Changed = append(changes.Changed, c.Name)
 			}
-			s = server.New(c, ss.opts)
+			if s != nil && slices.Contains(again, c.Name) {
+				server.Follow(next, s)
+			}
+			s = next
 			fresh = append(fresh, s)
 		}
 		order = append(order, s)

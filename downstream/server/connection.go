@@ -182,6 +182,12 @@ func (c *Connection) unused() error {
 
 // replace makes an attempt: it replaces the old session, which may be nil, by a new one.
 func (c *Connection) replace(old *link.Session, a *attempt) {
+	for _, ended := range c.server.after {
+		select {
+		case <-ended.Done():
+		case <-c.ctx.Done():
+		}
+	}
 	// The attempt ends with the connection, not with the waiting requests: a command killed during its installation
 	// would start from the beginning.
 	ctx, cancel := context.WithTimeout(c.ctx, c.server.Config.ConnectLimit())

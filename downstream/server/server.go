@@ -99,12 +99,28 @@ type Server struct {
 	tokens *oauth.Source // nil = none needed
 	stderr stderr.Tail   // of all processes
 
+	lifetime
+
+	mu      sync.Mutex
+	clients map[string]*Connection
+}
+
+// lifetime is that of a Server.
+type lifetime struct {
 	ctx    context.Context // ends with Stop; so do connection attempts and lists
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // running connection attempts, lists and deliveries
 
-	mu      sync.Mutex
-	clients map[string]*Connection
+	ended context.Context // ends when Stop has ended
+	end   context.CancelFunc
+	after []context.Context // those of servers that must have ended before this one connects
+}
+
+// Follow lets a server that has not connected yet, and runs as a process, connect only when its predecessor has stopped.
+func Follow(s, predecessor *Server) {
+	if s.Config.URL == "" {
+		s.after = append(slices.Clip(predecessor.after), predecessor.ended)
+	}
 }
 
 // New returns a server without sessions.
@@ -114,6 +130,7 @@ func New(c Config, opts *Options) *Server {
 		lists: lastLists{byMethod: map[string]lastList{}}, clients: map[string]*Connection{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ended, s.end = context.WithCancel(context.Background())
 	s.Pins.server = s
 	if opts.Embedded[c.Name] == nil {
 		s.Pins.store = opts.Pins
@@ -223,6 +240,7 @@ func (s *Server) Stop(limit time.Duration) {
 		s.tokens.Close()
 	}
 	s.health.on(health.Ended, nil)
+	s.end()
 }
 
 // Lists reports whether the server lists a tool, in any session.

@@ -185,8 +185,8 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 	} else if (hop{replies: t.reply}).beginsElsewhere(w, r, caller, body) {
 		return
 	}
-	e.life.beginRequest() // until the response is written
-	defer e.life.endRequest()
+	e.life.busy.begin() // until the response is written
+	defer e.life.busy.end()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, nil, nil)
 	served := t.serveBatch(src, s, items, resp.Sender)

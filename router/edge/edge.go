@@ -259,7 +259,7 @@ func (e *Edge) checkSessionless() {
 func Drain(ctx context.Context, e *Edge) {
 	e.life.stop()
 	e.mrtrs.stop(ErrStopped)
-	e.life.drain(ctx)
+	e.life.busy.wait(ctx)
 	for _, s := range e.sessions.all() {
 		s.own.Drain(ctx)
 	}
@@ -267,11 +267,11 @@ func Drain(ctx context.Context, e *Edge) {
 	e.sessions.endAll(ErrStopped)
 	cancelled, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
-	e.life.drain(cancelled)
+	e.life.busy.wait(cancelled)
 }
 
-// Stop drains the Edge and refuses all requests. The error tells what did not end in time. Stop may be called more
-// than once.
+// Stop drains the Edge and refuses all requests. Until ctx ends, it also waits for requests that other replicas serve.
+// The error tells what did not end in time. Stop may be called more than once.
 func (e *Edge) Stop(ctx context.Context) error {
 	Drain(ctx, e)
 	if !e.life.close() {
@@ -279,6 +279,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 	}
 	e.sessions.close()
 	e.sessions.endAll(ErrStopped) // sessions opened in the meantime
+	e.life.posts.wait(ctx)
 	e.life.exit()
 	return e.life.wait()
 }

@@ -55,8 +55,6 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 	switch {
 	case r.Method == http.MethodPost:
 		room, size = e.budget, len(body)+output.SmallMessage
-		e.life.beginRequest()
-		defer e.life.endRequest()
 	case !e.life.stopping.Load():
 		until, end = e.life.stopped, cancel // the client goes on with another stream
 	}

@@ -725,7 +725,7 @@ func (s *server) Serve(ctx context.Context, x *edge.Exchange) {
 	case "unknown":
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Unknown method"})
 	case "silent":
-	case "listen":
+	case "listen", "subscriptions/listen":
 		edge.Listen(ctx, x)
 		x.Reply([]byte(`{}`))
 	case "panic":

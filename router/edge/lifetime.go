@@ -15,7 +15,7 @@ import (
 const stopGrace = 2 * time.Second
 
 // lifetime counts the work of an Edge, so that Stop can refuse new work and wait for the rest. Stop calls
-// stop, drain, close, exit and wait.
+// stop, busy.wait, close, posts.wait, exit and wait.
 type lifetime struct {
 	log *slog.Logger
 
@@ -25,15 +25,15 @@ type lifetime struct {
 	stopping atomic.Bool     // set by stop: refuse new requests
 	stopped  context.Context // ends when stopping becomes true
 	halt     context.CancelFunc
-	busy     atomic.Int64    // requests and notifications not yet served, and responses not yet written
-	idle     chan struct{}   // receives when busy falls to 0 while stopping
+	busy     count           // requests and notifications not yet served, and responses not yet written
+	posts    count           // requests by POST that are not yet answered, also those that other replicas serve
 	quit     context.Context // ends at the end of Stop
 	exit     context.CancelFunc
 	work     sync.WaitGroup // all goroutines, and what beginWork counts
 }
 
 func newLifetime(log *slog.Logger) *lifetime {
-	l := &lifetime{log: log, idle: make(chan struct{}, 1)}
+	l := &lifetime{log: log, busy: newCount(), posts: newCount()}
 	l.stopped, l.halt = context.WithCancel(context.Background())
 	l.quit, l.exit = context.WithCancel(context.Background())
 	return l
@@ -66,24 +66,31 @@ func (l *lifetime) spawn(what string, f func()) {
 	})
 }
 
-// beginRequest counts a request or notification until endRequest. It must precede the check of stopping, because drain
-// waits for all work that is not refused.
-func (l *lifetime) beginRequest() { l.busy.Add(1) }
+// count is a number of requests. A request must be counted before the check of stopping, so that Stop waits for all that
+// is not refused.
+type count struct {
+	n    atomic.Int64
+	none chan struct{} // receives when n falls to 0
+}
 
-func (l *lifetime) endRequest() {
-	if l.busy.Add(-1) == 0 && l.stopping.Load() {
+func newCount() count { return count{none: make(chan struct{}, 1)} }
+
+func (c *count) begin() { c.n.Add(1) }
+
+func (c *count) end() {
+	if c.n.Add(-1) == 0 {
 		select {
-		case l.idle <- struct{}{}:
+		case c.none <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// drain waits until nothing is busy or ctx ends.
-func (l *lifetime) drain(ctx context.Context) {
-	for ctx.Err() == nil && l.busy.Load() > 0 {
+// wait waits until there are none or ctx ends.
+func (c *count) wait(ctx context.Context) {
+	for ctx.Err() == nil && c.n.Load() > 0 {
 		select {
-		case <-l.idle:
+		case <-c.none:
 		case <-ctx.Done():
 		}
 	}
@@ -108,7 +115,7 @@ func (l *lifetime) wait() error {
 		close(ended)
 	}()
 	if !within(stopGrace, ended) {
-		return fmt.Errorf("stopping: %d requests and some connections do not end", l.busy.Load())
+		return fmt.Errorf("stopping: %d requests and some connections do not end", l.busy.n.Load())
 	}
 	return nil
 }

@@ -334,8 +334,8 @@ func sameRequest(a, b *jsonrpc.Message) bool {
 // retryHTTP serves a retry.
 func (t *streamable) retryHTTP(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) {
 	e := t.edge
-	e.life.beginRequest() // until the response is written
-	defer e.life.endRequest()
+	e.life.busy.begin() // until the response is written
+	defer e.life.busy.end()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, inbound.HTTPStatus, nil)
 	m, round, err := t.retry(src.caller, in, resp)
@@ -350,8 +350,8 @@ func (t *streamable) retryHTTP(w http.ResponseWriter, r *http.Request, src sourc
 // firstRoundTrip serves a request whose client answers requests. Its handler outlives its round trips.
 func (t *streamable) firstRoundTrip(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) {
 	e := t.edge
-	e.life.beginRequest() // until the response is written
-	defer e.life.endRequest()
+	e.life.busy.begin() // until the response is written
+	defer e.life.busy.end()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, inbound.HTTPStatus, nil)
 	round := newRoundTrip(in, resp)

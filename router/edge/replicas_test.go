@@ -486,6 +486,37 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// Drain does not wait for what other replicas serve, since more of that may always come; Stop does.
+func TestDrainWhilePassingOn(t *testing.T) {
+	rs := newReplicas(t, 2, edge.Options{})
+	rs.only.Store(1)
+	h := rs.open("2025-11-25")
+	rs.only.Store(0)
+	rs.all[0].member.Drain()
+	passed := []<-chan string{rs.start(call("1", "hold", "{}"), h),
+		rs.start(modernCall("hold"), modernHeader("tools/call", "hold"))}
+	listens := rs.start(strings.Replace(modernCall(""), "tools/call", "subscriptions/listen", 1), modernHeader("subscriptions/listen", ""))
+	mcptest.Eventually(t, "the requests are in flight", func() bool { return rs.all[1].edge.Tracked() == 3 })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	edge.Drain(ctx, rs.all[0].edge)
+	equal(t, "end of the time for Drain", ctx.Err(), nil)
+	stopped := make(chan error, 1)
+	go func() { stopped <- rs.all[0].edge.Stop(ctx) }()
+	select {
+	case err := <-stopped:
+		t.Errorf("Stop: got %v before the end of a call, want it afterwards", err)
+	case <-time.After(1500 * time.Millisecond): // longer than requests go on that Stop does not wait for
+	}
+	close(rs.srv.release)
+	for _, answer := range passed {
+		contains(t, "a call that is passed on", <-answer, `"held":true`)
+	}
+	equal(t, "Stop", <-stopped, nil)
+	<-listens
+	equal(t, "end of the time for Stop", ctx.Err(), nil)
+}
+
 // A request that is read when all others of its replica have ended is passed on.
 func TestRequestThatArrivesAtTheEnd(t *testing.T) {
 	rs := newReplicas(t, 2, edge.Options{})

@@ -192,16 +192,16 @@ func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 // track lists an exchange until untrack, so that it can be cancelled and counted. The error is a *jsonrpc.Error or
 // ErrSessionEnded.
 func (e *Edge) track(x *Exchange) error {
-	e.life.beginRequest() // before reading stopping: Stop waits for all that it does not refuse
+	e.life.busy.begin() // before reading stopping: Stop waits for all that it does not refuse
 	if e.life.stopping.Load() && !e.sessions.keeps(x.session) || !e.budget.Enter(x.Caller.ID, x.size()) {
-		e.life.endRequest()
+		e.life.busy.end()
 		return e.noRoom(x.Version)
 	}
 	if x.session == nil {
 		x.entry.table.add(x)
 	} else if err := x.session.begin(x); err != nil {
 		e.budget.Leave(x.Caller.ID, x.size())
-		e.life.endRequest()
+		e.life.busy.end()
 		return err
 	}
 	return nil
@@ -221,7 +221,7 @@ func (e *Edge) untrack(x *Exchange) {
 	} else {
 		x.entry.table.remove(x)
 	}
-	e.life.endRequest()
+	e.life.busy.end()
 }
 
 // serveRequest serves a tracked request.

@@ -44,10 +44,14 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in, batch, ok := t.reply.receive(w, r, caller, true)
-	switch {
-	case !ok:
+	if !ok {
 		return
-	case in == nil:
+	}
+	if in == nil || in.Method != "subscriptions/listen" { // that goes on until the edge stops
+		t.edge.life.posts.begin()
+		defer t.edge.life.posts.end()
+	}
+	if in == nil {
 		t.batch(w, r, caller, batch)
 		return
 	}
@@ -74,8 +78,6 @@ func (t *streamable) post(w http.ResponseWriter, r *http.Request) {
 func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, id string, in *inbound.Message) {
 	var s *session
 	if id != "" {
-		t.edge.life.beginRequest() // Stop waits also while the request waits for its session to move
-		defer t.edge.life.endRequest()
 		if s = t.session(w, r, src, id, in.Method, in.Sent); s == nil {
 			return
 		}
@@ -196,8 +198,8 @@ func (t *streamable) request(
 		return
 	}
 	t.serveRequest(ctx, x)
-	e.life.beginRequest() // Stop waits until the response is written; untrack ends the count of the request
-	defer e.life.endRequest()
+	e.life.busy.begin() // Stop waits until the response is written; untrack ends the count of the request
+	defer e.life.busy.end()
 	e.untrack(x)
 	if s != nil {
 		s.touch()

@@ -496,13 +496,12 @@ func (a *App) stop(ctx context.Context) error {
 		c.drain(ctx, a.edge.Sessions)
 	}
 	edge.Drain(ctx, a.edge)
-	forced := ctx.Err() != nil
 	if c != nil {
 		a.serverSet.placed.stop(ctx)
 		c.leave(ctx) // before the edge refuses requests of sessions whose home is here
 	}
 	err := a.edge.Stop(ctx)
-	if forced {
+	if ctx.Err() != nil {
 		a.log.Warn("Shutdown timeout, forcing exit")
 		err = errors.Join(err, ErrForced)
 	}

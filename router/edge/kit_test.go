@@ -369,10 +369,16 @@ func (e *events) message() string {
 // resumable starts a call that has sent one notification and hangs up. It returns the id of that event.
 func (w *wire) resumable(h header, id string) string {
 	w.t.Helper()
+	return w.hangUp(h, id, "notify-hold")
+}
+
+// hangUp calls a tool, reads the progress and hangs up. It returns the id of the progress.
+func (w *wire) hangUp(h header, id, tool string) string {
+	w.t.Helper()
 	ctx, hangUp := context.WithCancel(context.Background())
 	defer hangUp()
 	before := w.edge.Tracked()
-	resp := w.do(ctx, "POST", "/mcp", call(id, "notify-hold", "{}"), h)
+	resp := w.do(ctx, "POST", "/mcp", call(id, tool, "{}"), h)
 	f, _ := readEvents(w.t, resp.Body).next()
 	if f.id == "" || f.retry != "1000" || f.data != string(progress([]byte(id), 0)) {
 		w.t.Fatalf("first event: got %+v, want progress with id and retry", f)
@@ -785,6 +791,12 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 		case <-ctx.Done():
 			s.cause(context.Cause(ctx))
 		}
+	case "notify-lost":
+		x.Notify(progress(token, 0))
+		for !x.Gone() {
+			time.Sleep(time.Millisecond)
+		}
+		x.Reply([]byte(`{"kept":true}`))
 	case "notify-hold":
 		x.Notify(progress(token, 0))
 		s.note("notified")

@@ -486,6 +486,20 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// A session stays while its client may be about to resume the response to a call.
+func TestDrainKeepsWhatIsUnread(t *testing.T) {
+	rs := newReplicas(t, 2, edge.Options{})
+	h := rs.open("2025-11-25")
+	home := rs.home()
+	rs.edge = home.edge
+	began := rs.hangUp(h, "7", "notify-lost")
+	mcptest.Eventually(t, "the call is over", func() bool { return home.edge.Tracked() == 0 })
+	home.member.Drain()
+	_, ev := rs.resume(h, began)
+	contains(t, "resumed", ev.message(), `"kept":true`)
+	mcptest.Eventually(t, "the session is handed over", func() bool { return home.edge.Sessions() == 0 })
+}
+
 // Drain does not wait for what other replicas serve, since more of that may always come; Stop does.
 func TestDrainWhilePassingOn(t *testing.T) {
 	rs := newReplicas(t, 2, edge.Options{})

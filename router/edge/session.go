@@ -184,10 +184,11 @@ func (s *session) close() {
 	s.release()
 }
 
-// endIdle ends the session if it is open and has no activity. It reports whether it did.
+// endIdle ends the session if it is open, has no activity and no response that its client is about to read. It reports
+// whether it did.
 func (s *session) endIdle() bool {
 	s.inFlight.mu.Lock()
-	idle := s.life.state == sessionOpen && s.life.refs == 1
+	idle := s.life.state == sessionOpen && s.life.refs == 1 && !s.own.Unread()
 	if idle {
 		s.life.state = sessionClosing
 	}

@@ -319,7 +319,7 @@ func (rs *replicas) bury(r *replica) {
 // leave ends a process as the App does.
 func (rs *replicas) leave(r *replica) {
 	r.member.Drain()
-	for before, since := r.edge.Sessions(), time.Now(); before > 0 && time.Since(since) < 2*time.Second; time.Sleep(20 * time.Millisecond) {
+	for before, since := r.edge.Sessions(), time.Now(); before > 0 && time.Since(since) < 3*time.Second; time.Sleep(20 * time.Millisecond) {
 		if now := r.edge.Sessions(); now != before {
 			before, since = now, time.Now()
 		}

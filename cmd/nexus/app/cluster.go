@@ -40,7 +40,7 @@ const (
 	orderLife = time.Hour        // of an order to drain
 	orders    = "drain/"         // prefix of the keys of such orders; an incarnation follows
 	lookIdle  = 20 * time.Millisecond
-	stuckTime = 2 * time.Second // without a session handed over
+	stuckTime = 3 * time.Second // without a session handed over
 )
 
 // Cluster is the place of an App in a cluster. Join makes it; the App that gets it closes it.

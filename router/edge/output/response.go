@@ -217,7 +217,7 @@ func (resp *Response) finishAsStream(final Message) {
 	}
 	err := newEventSink(resp.w, resp.cursor, nil).writeLast(final)
 	if resp.replay != nil && (err != nil || resp.isGone()) {
-		resp.replay.keep(event{resp.cursor.stream, resp.cursor.seq, final})
+		resp.replay.keepUnread(event{resp.cursor.stream, resp.cursor.seq, final})
 	}
 }
 

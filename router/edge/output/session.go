@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -154,6 +155,20 @@ func (s *SessionStream) Resume(out *Outputs, w http.ResponseWriter, r *http.Requ
 	return true
 }
 
+// resumeTime is how long clients have to resume a response that they have lost: longer than retryAfter.
+const resumeTime = 1500 * time.Millisecond
+
+// Unread reports whether a response is being written, or was kept a short time ago for a client that has lost it.
+func (s *SessionStream) Unread() bool {
+	r := s.replay
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.streams) > 0 || time.Since(r.unread) < resumeTime
+}
+
 // ReplayBytes limits the bytes of the events that a session keeps for replay.
 const ReplayBytes = 1 << 20
 
@@ -173,6 +188,7 @@ type replay struct {
 	events  []event
 	bytes   int
 	streams map[uint64]*Response // that are being written
+	unread  time.Time            // when the last event was kept that was not sent
 	over    bool
 }
 
@@ -219,7 +235,7 @@ type logSink struct{ cursor *cursor }
 func (s logSink) write(ms []Message) error {
 	for _, m := range ms {
 		s.cursor.seq++
-		s.cursor.replay.keep(event{s.cursor.stream, s.cursor.seq, m})
+		s.cursor.replay.keepUnread(event{s.cursor.stream, s.cursor.seq, m})
 	}
 	return nil
 }
@@ -254,6 +270,14 @@ func (c *cursor) lines(b []byte, seq uint64) []byte {
 		b = append(b, "retry: "+retryAfter+"\n"...)
 	}
 	return b
+}
+
+// keepUnread keeps an event that was not sent.
+func (r *replay) keepUnread(e event) {
+	r.keep(e)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unread = time.Now()
 }
 
 // keep adds an event and drops the oldest ones beyond the limits. An event beyond the payer's limit is not kept.

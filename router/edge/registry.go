@@ -325,17 +325,22 @@ func (r *registry) mayRevive(record *sessionid.Record, src source) bool {
 	return sessionid.OwnerOf(remote.ID) == record.Owner
 }
 
-// forbidRevival records that the client has ended the session of record.
-func (r *registry) forbidRevival(record *sessionid.Record) {
+// forbidRevival records that the client has ended the session of record. The error means that its home is not here, or
+// no longer.
+func (r *registry) forbidRevival(record *sessionid.Record) error {
 	if !record.Fresh(time.Now()) {
-		return
+		return nil
+	}
+	switch err := r.directory.End(context.Background(), r.named(record)); {
+	case errors.Is(err, cluster.ErrMoved), errors.Is(err, cluster.ErrUnavailable):
+		return err
+	case err != nil:
+		r.edge.log.Warn("recording the end of a session failed; another replica may serve it again", "error", err)
 	}
 	if err := r.ids.End(record); err != nil {
 		r.edge.log.Warn("recording the end of a session failed; its id is valid again after a restart", "error", err)
 	}
-	if err := r.directory.End(context.Background(), r.named(record)); err != nil {
-		r.edge.log.Warn("recording the end of a session failed; another replica may serve it again", "error", err)
-	}
+	return nil
 }
 
 // SessionInfo describes a client session. ID is a digest, because the id itself is a credential.

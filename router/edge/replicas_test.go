@@ -47,10 +47,25 @@ type replica struct {
 type replicas struct {
 	*wire
 	all    []*replica
-	state  shared.State
+	state  *state
 	next   atomic.Int64
 	silent atomic.Bool  // replicas cannot connect to each other
 	only   atomic.Int64 // index of the only replica to send to; -1 = each in turn
+}
+
+// state is a shared state that runs a function once before the next entry of a session is read.
+type state struct {
+	shared.State
+	before atomic.Pointer[func()]
+}
+
+func (s *state) Get(ctx context.Context, key string) (shared.Entry, error) {
+	if strings.HasPrefix(key, "session/") {
+		if before := s.before.Swap(nil); before != nil {
+			(*before)()
+		}
+	}
+	return s.State.Get(ctx, key)
 }
 
 type oneKey struct{}
@@ -60,11 +75,10 @@ func (oneKey) Key(_ string, id uint32) ([]byte, bool) { return slices.Repeat([]b
 
 func newReplicas(t testing.TB, n int, o edge.Options) *replicas {
 	t.Helper()
-	state := shared.NewMemory()
-	rs := &replicas{state: state, wire: &wire{t: t, srv: newServer(), http: &httptest.Server{URL: "http://127.0.0.1"}}}
+	rs := &replicas{state: &state{State: shared.NewMemory()}, wire: &wire{t: t, srv: newServer(), http: &httptest.Server{URL: "http://127.0.0.1"}}}
 	rs.only.Store(-1)
 	for i := range n {
-		rs.all = append(rs.all, rs.join(t, fmt.Sprint("r", i), state, o))
+		rs.all = append(rs.all, rs.join(t, fmt.Sprint("r", i), rs.state, o))
 	}
 	rs.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: rs.dial}}
 	return rs
@@ -574,21 +588,52 @@ func TestSessionsAfterDrain(t *testing.T) {
 	rs.want("elsewhere", call("1", "echo", "{}"), two, 200, `"id":1`)
 }
 
-// A handler does not take the late end of a session for the end of the same one that has come back.
-func TestRevivalAfterTheEnd(t *testing.T) {
-	rs := newReplicas(t, 1, edge.Options{})
-	h := rs.open("2025-11-25")
+// A session that moves, or whose replica leaves, while its client ends it, has ended everywhere.
+func TestDeleteOfAMovingSession(t *testing.T) {
+	for name, leaves := range map[string]bool{"moves": false, "its replica leaves": true} {
+		t.Run(name, func(t *testing.T) {
+			rs := newReplicas(t, 2, edge.Options{})
+			rs.only.Store(0)
+			h := rs.open("2025-11-25")
+			home := rs.home()
+			moves := func() {
+				home.member.Drain()
+				mcptest.Eventually(t, "the session is handed over", func() bool { return home.edge.Sessions() == 0 })
+				rs.only.Store(1)
+				rs.want("at its new home", call("1", "echo", "{}"), h, 200, `"id":1`)
+				rs.only.Store(0)
+				if leaves {
+					equal(t, "Leave", home.member.Leave(t.Context()), nil)
+				}
+			}
+			rs.state.before.Store(&moves)
+			rs.status("DELETE", "DELETE", "/mcp", "", h, 204)
+			rs.only.Store(1)
+			rs.want("after DELETE", call("1", "echo", "{}"), h, 404)
+		})
+	}
+}
+
+// endSlowly ends the sessions of the only replica, and checks that nothing is served before its handler knows that.
+func (rs *replicas) endSlowly() {
 	begun := len(rs.srv.all())
 	rs.srv.leaves = func() {
 		for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			if served := rs.srv.all(); len(served) > begun {
-				t.Errorf("served before Ended has returned: got %v, want nothing", served[begun:])
+				rs.t.Errorf("served before Ended has returned: got %v, want nothing", served[begun:])
 				return
 			}
 		}
 		rs.srv.leaves = nil
 	}
 	edge.Fenced(rs.all[0].edge)
+}
+
+// A handler does not take the late end of a session for the end of the same one that has come back.
+func TestRevivalAfterTheEnd(t *testing.T) {
+	rs := newReplicas(t, 1, edge.Options{})
+	h := rs.open("2025-11-25")
+	rs.endSlowly()
 	rs.want("call", call("1", "echo", `{}`), h, 200, `"id":1,"result"`)
 }
 

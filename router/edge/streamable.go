@@ -239,35 +239,43 @@ func (t *streamable) delete(w http.ResponseWriter, r *http.Request) {
 		t.reply.invalidRequest(w, http.StatusBadRequest, "", "The Mcp-Session-Id header is missing")
 		return
 	}
-	at, ok := t.here(w, r, src, id, nil)
-	if !ok {
-		return
-	}
-	owner, s := &t.edge.sessions, at.session
-	if s == nil {
-		if !owner.mayRevive(at.record, src) {
+	owner := &t.edge.sessions
+	for range homeTries {
+		at, ok := t.here(w, r, src, id, nil)
+		if !ok {
+			return
+		}
+		s, record := at.session, at.record
+		var may bool
+		if s != nil {
+			record, may = &s.record, s.belongsTo(src.caller)
+		} else {
+			may = owner.mayRevive(record, src)
+		}
+		if !may {
 			t.reply.sessionNotFound(w, "")
 			return
 		}
-		owner.forbidRevival(at.record)
-		s = t.current(src, id) // revived in the meantime
-	} else if !s.belongsTo(src.caller) {
-		t.reply.sessionNotFound(w, "")
-		return
-	} else {
-		owner.forbidRevival(&s.record)
-	}
-	if s != nil {
-		s.end(ErrSessionEnded)
-		timeout := time.NewTimer(endTimeout)
-		defer timeout.Stop()
-		select {
-		case <-s.life.done:
-		case <-r.Context().Done():
-		case <-timeout.C:
+		if owner.forbidRevival(record) != nil {
+			continue // it has moved, or the lease has ended
 		}
+		if s == nil {
+			s = t.current(src, id) // revived in the meantime
+		}
+		if s != nil {
+			s.end(ErrSessionEnded)
+			timeout := time.NewTimer(endTimeout)
+			defer timeout.Stop()
+			select {
+			case <-s.life.done:
+			case <-r.Context().Done():
+			case <-timeout.C:
+			}
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return
 	}
-	w.WriteHeader(http.StatusNoContent)
+	t.reply.homeUnavailable(w, "", "", cluster.ErrMoved)
 }
 
 // get opens a session's own stream, or resumes the stream that Last-Event-ID names.

@@ -75,7 +75,8 @@ func newRecord(src source, version protocol.Version, client inbound.ClientInfo) 
 	}
 }
 
-// add stores s. If a session with its id exists, add returns that one.
+// add stores s. If a session with its id exists, or has ended and its handler does not know that yet, add returns that
+// one.
 func (r *registry) add(s *session) (*session, *jsonrpc.Error) {
 	if r.edge.life.stopping.Load() {
 		return nil, r.edge.noRoom("")
@@ -99,7 +100,7 @@ func (r *registry) insert(s *session) (existing, evicted *session, ok bool) {
 	if r.closed || s.home != r.directory.Self() && !s.local {
 		return nil, nil, false
 	}
-	if existing = r.byID[s.id]; existing != nil {
+	if existing = cmp.Or(r.byID[s.id], r.ending[s.id]); existing != nil {
 		return existing, nil, true
 	}
 	if len(r.byID) >= r.edge.limits.Sessions {

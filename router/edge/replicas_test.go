@@ -637,6 +637,20 @@ func TestRevivalAfterTheEnd(t *testing.T) {
 	rs.want("call", call("1", "echo", `{}`), h, 200, `"id":1,"result"`)
 }
 
+// A session that is revived does not begin before another revival of it has ended.
+func TestRevivalDuringAnother(t *testing.T) {
+	rs := newReplicas(t, 1, edge.Options{})
+	h := rs.open("2025-11-25")
+	edge.Fenced(rs.all[0].edge)
+	mcptest.Eventually(t, "the session has ended", func() bool { return rs.srv.ends() == 1 })
+	another := func() {
+		rs.want("another call", call("1", "echo", `{}`), h, 200, `"id":1,"result"`)
+		rs.endSlowly()
+	}
+	rs.state.before.Store(&another)
+	rs.want("call", call("2", "echo", `{}`), h, 200, `"id":2,"result"`)
+}
+
 // What comes after the end of a replica is read within its limits, and passed on only for callers that it admits.
 func TestRequestsAfterTheEnd(t *testing.T) {
 	oauth := auth.Config{OAuth: &auth.OAuthConfig{Issuer: "https://auth.example.com", Audience: "https://r.example"}}

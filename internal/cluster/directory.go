@@ -49,7 +49,7 @@ func (p Place) Here() bool { return p.peer == nil }
 func (p Place) Forward(w http.ResponseWriter, r *http.Request) error {
 	err := p.peer.forward(w, r)
 	if p.at != nil && errors.Is(err, ErrMoved) {
-		p.at.put(p.tag, placed{})
+		p.at.saw(p.tag, 0)
 	}
 	return err
 }
@@ -57,17 +57,30 @@ func (p Place) Forward(w http.ResponseWriter, r *http.Request) error {
 // placements are the entries of sessions that an incarnation remembers.
 type placements struct {
 	by     *lru.Cache[string, placed] // the zero value means that the entry must be read
-	mu     sync.Mutex
-	moving map[string]chan struct{} // sessions that are handed over now; closed afterwards
+	mu     sync.Mutex                 // guards moving, and changes of by
+	moving map[string]chan struct{}   // sessions that are handed over now; closed afterwards
 }
 
 func newPlacements() *placements {
 	return &placements{by: lru.New[string, placed](maxPlaced, maxPlaced), moving: map[string]chan struct{}{}}
 }
 
+// put notes what this replica has made of an entry.
 func (p *placements) put(tag string, e placed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	e.State = nil
 	p.by.Put(tag, e, 1)
+}
+
+// saw notes the home in an entry as it was read, 0 if it must be read again, unless this replica has changed the entry
+// meanwhile.
+func (p *placements) saw(tag string, home uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e, _ := p.by.Get(tag); !e.taken && !e.Ended {
+		p.by.Put(tag, placed{Home: home}, 1)
+	}
 }
 
 // handing returns a channel that is closed when a session is no longer being handed over; nil if it is not.
@@ -204,7 +217,7 @@ func (d *Directory) find(ctx context.Context, i *incarnation, s Session) (Place,
 			return Place{}, nil
 		case pass:
 			if v.read {
-				i.known.put(s.Tag, placed{Home: v.home()})
+				i.known.saw(s.Tag, v.home())
 			}
 			if v.forwarded { // another takes this one for the home, which may have left just now
 				if m, err := r.members.find(ctx, v.home()); err == nil && m != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -203,6 +205,44 @@ func TestElsewhere_WithoutTheStore(t *testing.T) {
 				w.t.Errorf("the store is cut off from the other replica (%t): got it as a place (%t)", cut, ok)
 			}
 		}
+	})
+}
+
+// A replica remembers that it has taken a session when it learns late that another is no longer the home.
+func TestForward_MovedHere(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		s := a.session("s")
+		began, moved := make(chan struct{}), make(chan struct{})
+		a.serve(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				close(began)
+				<-moved
+			}
+			w.WriteHeader(http.StatusMisdirectedRequest)
+		})
+		place, err := b.dir.Find(w.t.Context(), s)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		forwarded := make(chan error)
+		go func() {
+			forwarded <- place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil))
+		}()
+		<-began
+		a.Drain()
+		synctest.Wait()
+		to, _ := a.dir.Elsewhere()
+		if err := a.dir.HandOver(w.t.Context(), s, to, func() ([]byte, bool) { return nil, true }); err != nil {
+			w.t.Fatal(err)
+		}
+		expect(w.t, b, s, "b")
+		close(moved)
+		if err := <-forwarded; !errors.Is(err, cluster.ErrMoved) {
+			w.t.Errorf("got the error %v, want ErrMoved", err)
+		}
+		b.leases.SetCut(true)
+		expect(w.t, b, s, "b")
 	})
 }
 

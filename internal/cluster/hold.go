@@ -15,7 +15,7 @@ const holdPath = "/cluster/hold"
 // promise is the answer.
 type promise struct {
 	Granted bool     `json:"granted"` // not to fence the asking replica for promiseFor
-	Known   []friend `json:"known"`   // the replicas that the answering one knows, itself first
+	Known   []friend `json:"known"`   // the answering replica; if it was the one asked, those that it knows, too
 }
 
 // friend is a replica that another names.
@@ -91,9 +91,20 @@ func (r *Replica) ask(ctx context.Context, from uint64, m *member) (alive bool, 
 	return true, nil
 }
 
-// promiseTo answers a request for a promise from an incarnation.
-func (r *Replica) promiseTo(w http.ResponseWriter, from uint64, query url.Values) {
+// promiseTo answers a request for a promise from an incarnation. Nothing is promised if another incarnation than the
+// present one was asked: the request may be a recorded one.
+func (r *Replica) promiseTo(w http.ResponseWriter, from uint64, asked bool, query url.Values) {
 	p := promise{Known: []friend{{r.self(), r.config.Name, r.config.Address}}}
+	if asked {
+		p.grant(r, from, query)
+	}
+	body, _ := json.Marshal(p) // cannot fail
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body)
+}
+
+// grant promises not to fence an incarnation unless it is already, and names the replicas that this one knows.
+func (p *promise) grant(r *Replica, from uint64, query url.Values) {
 	for _, m := range r.members.others(func(m *member) bool { return !m.ended && m.id != from }) {
 		if len(p.Known) < maxReplicas {
 			p.Known = append(p.Known, friend{m.id, m.name, m.address})
@@ -107,7 +118,4 @@ func (r *Replica) promiseTo(w http.ResponseWriter, from uint64, query url.Values
 			}
 		})
 	}
-	body, _ := json.Marshal(p) // cannot fail
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body)
 }

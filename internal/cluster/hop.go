@@ -170,7 +170,7 @@ func (h *hops) call(ctx context.Context, m *member, from uint64, uri string) (ui
 		return 0, nil, err
 	}
 	r.Close = from == 0
-	nonce := h.sign(r, from, 0, "")
+	nonce := h.sign(r, from, m.id, "")
 	response, err := h.transport.RoundTrip(r)
 	if err != nil {
 		return 0, nil, err
@@ -437,8 +437,8 @@ func (r *Replica) Receive(next http.Handler) http.Handler {
 		switch {
 		case lapsed:
 			http.Error(w, "Misdirected: the lease of this replica has ended", http.StatusMisdirectedRequest)
-		case req.URL.Path == holdPath && to == 0:
-			r.promiseTo(w, from, req.URL.Query())
+		case req.URL.Path == holdPath:
+			r.promiseTo(w, from, to == self && self != 0, req.URL.Query())
 		case to != self:
 			http.Error(w, "Misdirected: another incarnation of the replica is here", http.StatusMisdirectedRequest)
 		default:

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"strings"
@@ -286,6 +287,55 @@ func TestForward_LostOverTLS(t *testing.T) {
 	err = place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{}")))
 	if !errors.Is(err, cluster.ErrLost) {
 		t.Errorf("got the error %v, want ErrLost", err)
+	}
+}
+
+// A recorded request for a promise counts no more when its receiver has started again: it tells nothing about others.
+func TestReceive_RecordedHold(t *testing.T) {
+	w := newWorld(t)
+	var at atomic.Pointer[string]
+	var recorded atomic.Pointer[http.Request]
+	spy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		if r.In.URL.Path == "/cluster/hold" && !strings.HasPrefix(r.In.Header.Get("Nexus-Hop"), "v1 0 ") {
+			recorded.Store(r.In.Clone(t.Context()))
+		}
+		r.Out.URL.Scheme, r.Out.URL.Host = "http", *at.Load()
+	}})
+	defer spy.Close()
+	start := func() *node {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := l.Addr().String()
+		at.Store(&host)
+		n := w.prepareAt("home", host, l, func(c *cluster.Config) { c.Address, c.Dial = spy.URL, nil })
+		if err := n.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	home := start()
+	w.onLoopback("front")
+	old := recorded.Load()
+	_ = home.Leave(t.Context())
+	home.crash()
+	home = start()
+	for deadline := time.Now().Add(10 * time.Second); len(home.Members()) < 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the replica does not know the other one")
+		}
+	}
+	old.URL.Scheme, old.URL.Host, old.RequestURI, old.Body = "http", home.host, "", nil
+	response, err := http.DefaultTransport.RoundTrip(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	if strings.Contains(string(body), "front") || strings.Contains(string(body), `"granted":true`) {
+		t.Errorf("got %d and %s, want nothing about others", response.StatusCode, body)
 	}
 }
 

@@ -260,13 +260,16 @@ func (m *model) ask(s *mState, i, x int8) {
 	if to.down {
 		return
 	}
+	if to.self != x { // it names itself alone
+		if to.self != nobody && !r.sights[to.self].known {
+			r.sights[to.self] = mSight{promised: aged, held: aged, known: true}
+		}
+		return
+	}
 	for y, k := range to.sights { // it names those that it knows
 		if k.known && !k.ended && int8(y) != r.self && !r.sights[y].known {
 			r.sights[y] = mSight{promised: aged, held: aged, known: true}
 		}
-	}
-	if to.self != x {
-		return
 	}
 	k := &to.sights[r.self]
 	if !k.known {

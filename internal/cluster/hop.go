@@ -184,7 +184,8 @@ func (h *hops) call(ctx context.Context, m *member, from uint64, uri string) (ui
 	return id, body, err
 }
 
-// Peer is another replica, in one incarnation. Requests to it are cancelled when that has ended.
+// Peer is another replica, in one incarnation. Requests to it are cancelled when that has ended. If it has left, it has
+// sent all of each response that it has begun, which may still be on its way to a slow client.
 type Peer struct {
 	id    uint64
 	to    *url.URL
@@ -192,6 +193,7 @@ type Peer struct {
 	proxy *httputil.ReverseProxy
 	ctx   context.Context
 	end   context.CancelFunc
+	left  atomic.Bool
 }
 
 func newPeer(r *Replica, id uint64, address string) *Peer {
@@ -219,7 +221,7 @@ type hop struct {
 	reused   bool  // it was idle before
 	before   int64 // writes to it before the request
 	err      error // before the header
-	answered bool
+	answered atomic.Bool
 	body     io.ReadCloser
 	cut      error // of reading the body
 }
@@ -267,7 +269,8 @@ func (p *Peer) check(response *http.Response) error {
 	case response.StatusCode == http.StatusMisdirectedRequest:
 		return ErrMoved
 	}
-	h.answered, h.body, response.Body = true, response.Body, h
+	h.answered.Store(true)
+	h.body, response.Body = response.Body, h
 	return nil
 }
 
@@ -315,7 +318,11 @@ func (p *Peer) send(h *hop, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), hopKey{}, h))
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: h.got})
 	defer cancel()
-	defer context.AfterFunc(p.ctx, cancel)()
+	defer context.AfterFunc(p.ctx, func() {
+		if !p.left.Load() || !h.answered.Load() {
+			cancel()
+		}
+	})()
 	func() {
 		defer func() {
 			if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // as net/http does
@@ -333,7 +340,7 @@ func (p *Peer) outcome(r *http.Request, h *hop) error {
 		return nil
 	case r.Context().Err() != nil:
 		return r.Context().Err()
-	case h.answered:
+	case h.answered.Load():
 		return ErrCut
 	case errors.Is(h.err, ErrMoved):
 		return ErrMoved

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
@@ -336,6 +337,52 @@ func TestReceive_RecordedHold(t *testing.T) {
 	body, _ := io.ReadAll(response.Body)
 	if strings.Contains(string(body), "front") || strings.Contains(string(body), `"granted":true`) {
 		t.Errorf("got %d and %s, want nothing about others", response.StatusCode, body)
+	}
+}
+
+// slowRecorder is a client that does not read before it is released.
+type slowRecorder struct {
+	*httptest.ResponseRecorder
+	reads chan struct{}
+}
+
+// Write implements http.ResponseWriter.
+func (s slowRecorder) Write(b []byte) (int, error) {
+	<-s.reads
+	return s.ResponseRecorder.Write(b)
+}
+
+// A slow client gets the whole response of a home that has left since, and what there was of one that is lost.
+func TestForward_SlowClientOfAnEndedHome(t *testing.T) {
+	for _, left := range []bool{true, false} {
+		inBubble(t, func(w *world) {
+			home, front := w.node("home"), w.node("front")
+			home.serve(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) })
+			place, err := front.dir.Find(w.t.Context(), home.session("s"))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			client := slowRecorder{httptest.NewRecorder(), make(chan struct{})}
+			forwarded := make(chan error)
+			go func() { forwarded <- place.Forward(client, httptest.NewRequest(http.MethodPost, "/mcp", nil)) }()
+			synctest.Wait()
+			if left {
+				err = home.Leave(w.t.Context())
+			} else {
+				key := fmt.Sprintf("replica/%016x", home.dir.Self())
+				lease, _ := w.store.Get(w.t.Context(), key)
+				_, err = w.store.Put(w.t.Context(), key, []byte(`{"ended":true}`), lease.Revision, 0)
+			}
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second)
+			close(client.reads)
+			err = <-forwarded
+			if whole := client.Body.Len() == 1<<20; whole != left || errors.Is(err, cluster.ErrCut) == left {
+				w.t.Errorf("left %t: got %d bytes (%v)", left, client.Body.Len(), err)
+			}
+		})
 	}
 }
 

@@ -117,7 +117,8 @@ func (k *keeper) entry(id, first uint64) []byte {
 	return value
 }
 
-var endedEntry = []byte(`{"ended":true}`)
+// The entries of an incarnation that has ended, as others and itself write them.
+var endedEntry, leftEntry = []byte(`{"ended":true}`), []byte(`{"ended":true,"draining":true}`)
 
 // claim creates an incarnation.
 func (k *keeper) claim(ctx context.Context) (*incarnation, error) {

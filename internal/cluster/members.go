@@ -109,7 +109,7 @@ func (ms *members) apply(e shared.Entry) {
 	}
 	m.revision = e.Revision
 	if l.Ended {
-		ms.finish(m)
+		ms.finish(m, l.Draining)
 		return
 	}
 	if l.First == 0 {
@@ -156,9 +156,10 @@ func (ms *members) forget() {
 	delete(ms.by, oldest.id)
 }
 
-// finish notes that an incarnation never acts again. ms.mu is held.
-func (ms *members) finish(m *member) {
+// finish notes that an incarnation never acts again; left means that it has written so itself. ms.mu is held.
+func (ms *members) finish(m *member, left bool) {
 	m.ended = true
+	m.peer.left.Store(left)
 	time.AfterFunc(lateFor, m.peer.end)
 }
 
@@ -346,17 +347,21 @@ func (r *Replica) settle(ctx context.Context, id uint64) (*Peer, error) {
 func (r *Replica) fence(ctx context.Context, m *member, unanswered bool) error {
 	ms := r.members
 	ms.mu.Lock()
-	may, revision := m.mayFence(time.Now(), unanswered), m.revision
+	may, revision, own := m.mayFence(time.Now(), unanswered), m.revision, m.own
 	ms.mu.Unlock()
 	if !may {
 		return ErrUnavailable
 	}
-	_, err := r.config.Leases.Put(ctx, leaseKey(m.id), endedEntry, revision, keepFor)
+	value := endedEntry
+	if own {
+		value = leftEntry
+	}
+	_, err := r.config.Leases.Put(ctx, leaseKey(m.id), value, revision, keepFor)
 	switch {
 	case err == nil:
 		ms.mu.Lock()
 		defer ms.mu.Unlock()
-		if ms.finish(m); !m.own {
+		if ms.finish(m, own); !own {
 			r.config.Log.Info("ended the lease of a replica that is gone", "replica", m.name, "address", m.address)
 		}
 		return nil

@@ -246,8 +246,8 @@ func TestForward_MovedHere(t *testing.T) {
 	})
 }
 
-// A replica that has just started takes the lease that it reads for no sign that its holder reaches the store, and others
-// do not take it for one that can take sessions before it has joined.
+// A replica that has just started takes the lease that it reads for no sign that its holder reaches the store, and
+// others do not take it for one that can take sessions before it has joined.
 func TestElsewhere_AtTheStart(t *testing.T) {
 	inBubble(t, func(w *world) {
 		a := w.node("a")

@@ -199,7 +199,8 @@ func (k *keeper) keepLease(ctx context.Context) {
 			}
 			if failed != (err != nil) && ctx.Err() == nil {
 				if failed = err != nil; failed {
-					k.replica.config.Log.Warn("cannot renew the lease of this replica; it acts while all others answer it", "error", err)
+					k.replica.config.Log.Warn("cannot renew the lease of this replica; it acts while all others answer it",
+						"error", err)
 				} else {
 					k.replica.config.Log.Info("renewed the lease of this replica again")
 				}

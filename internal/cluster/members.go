@@ -320,8 +320,11 @@ func (r *Replica) settle(ctx context.Context, id uint64) (*Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*ioTime)
 	defer cancel()
 	m, err := r.members.find(ctx, id)
-	if err != nil || m == nil {
+	switch {
+	case err != nil:
 		return nil, unavailable(err)
+	case m == nil: // this replica itself, or nobody
+		return nil, ErrUnavailable
 	}
 	unanswered := false
 	if r.members.standing(m) == silent {

@@ -1,9 +1,20 @@
 package cluster
 
 import (
+	"log/slog"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
+
+// What is nobody's, or this replica's own, cannot be settled; the error says no more.
+func TestSettle_Nobody(t *testing.T) {
+	r := New(Config{Leases: shared.NewMemory(), Log: slog.New(slog.DiscardHandler)})
+	if peer, err := r.settle(t.Context(), 0); peer != nil || err == nil || err.Error() != ErrUnavailable.Error() {
+		t.Errorf("got %v (%v), want %v", peer, err, ErrUnavailable)
+	}
+}
 
 // Each number is new once, in any order within the bound; what comes too late counts as received.
 func TestNumbers(t *testing.T) {

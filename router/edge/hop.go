@@ -35,12 +35,21 @@ type hop struct {
 const lateTime = stopGrace / 2
 
 // forward passes a request on to another replica as it came. It reports false if that is not the home, or no longer;
-// then nothing is written.
+// then nothing is written. A request whose replica cannot be reached is answered.
 func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller, to cluster.Place, body []byte) bool {
-	e := a.edge
-	if cluster.Forwarded(r.Context()) { // once only
-		w.WriteHeader(http.StatusMisdirectedRequest)
+	err := a.pass(w, r, caller, to, body)
+	if errors.Is(err, cluster.ErrUnavailable) {
+		a.homeUnavailable(w, idOf(body), versionOf(body), err)
 		return true
+	}
+	return err == nil
+}
+
+// pass is like forward. With an error nothing is written, and another replica may be tried.
+func (a hop) pass(w http.ResponseWriter, r *http.Request, caller auth.Caller, to cluster.Place, body []byte) error {
+	e := a.edge
+	if a.passedOn(w, r) {
+		return nil
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -60,7 +69,7 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 	}
 	if !room.Enter(caller.ID, size) {
 		a.tooManyRequests(w, idOf(body), e.noRoom(versionOf(body)))
-		return true
+		return nil
 	}
 	defer room.Leave(caller.ID, size)
 	if !a.isLate || r.Method == http.MethodGet {
@@ -80,18 +89,24 @@ func (a hop) forward(w http.ResponseWriter, r *http.Request, caller auth.Caller,
 		if !relay.Complete(func(id jsonrpc.ID) output.Message { return output.Error(id, lost(versionOf(body))) }) {
 			panic(http.ErrAbortHandler) // the client sees that the response is incomplete
 		}
-	case errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrMoved):
-		return false
-	case errors.Is(err, cluster.ErrUnavailable):
-		a.homeUnavailable(w, idOf(body), versionOf(body), err)
-	case r.Method != http.MethodPost:
-		return false // to repeat it does no harm
+	case errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrMoved), errors.Is(err, cluster.ErrUnavailable),
+		r.Method != http.MethodPost: // to repeat it does no harm
+		return err
 	case len(requests) == 0:
 		a.homeUnavailable(w, "", versionOf(body), err)
 	default:
 		a.lost(w, r, caller, body, requests)
 	}
-	return true
+	return nil
+}
+
+// passedOn answers a request that another replica has passed on: that happens once only. It reports whether it did.
+func (a hop) passedOn(w http.ResponseWriter, r *http.Request) bool {
+	forwarded := cluster.Forwarded(r.Context())
+	if forwarded {
+		w.WriteHeader(http.StatusMisdirectedRequest)
+	}
+	return forwarded
 }
 
 // lost answers the requests of a body whose outcome is unknown.
@@ -195,25 +210,16 @@ func original(ctx context.Context, r *http.Request, body []byte) *http.Request {
 // beginsElsewhere passes a request that belongs to no session on to another replica if this one drains. It reports
 // whether the request is answered.
 func (a hop) beginsElsewhere(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) bool {
-	d := a.edge.sessions.directory
-	if !d.Draining() || cluster.Forwarded(r.Context()) {
-		return false
-	}
-	to, ok := d.Elsewhere()
-	return ok && a.forward(w, r, caller, to, body)
+	return a.edge.sessions.directory.Draining() && !cluster.Forwarded(r.Context()) && a.toAnother(w, r, caller, body)
 }
 
 // late passes a request on that came after the lease of this replica, or the edge, has ended. It reports whether the
 // request is answered.
 func (a hop) late(w http.ResponseWriter, r *http.Request) bool {
-	p := a.edge.access
-	switch {
-	case !a.edge.sessions.directory.Draining():
+	if !a.edge.sessions.directory.Draining() {
 		return false
-	case cluster.Forwarded(r.Context()): // nothing is here any more
-		w.WriteHeader(http.StatusMisdirectedRequest)
-		return true
 	}
+	p := a.edge.access
 	identify, body := a.authenticate, []byte(nil)
 	if r.Method == http.MethodPost && p.needsKey() && p.keys.Any() { // one may be in _meta
 		identify = a.identify
@@ -227,8 +233,8 @@ func (a hop) late(w http.ResponseWriter, r *http.Request) bool {
 
 // toAnother passes a request on to the first other replica that serves it. It reports whether the request is answered.
 func (a hop) toAnother(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) bool {
-	return slices.ContainsFunc(cluster.Others(a.edge.sessions.directory), func(to cluster.Place) bool {
-		return a.forward(w, r, caller, to, body)
+	return a.passedOn(w, r) || slices.ContainsFunc(cluster.Others(a.edge.sessions.directory), func(to cluster.Place) bool {
+		return a.pass(w, r, caller, to, body) == nil
 	})
 }
 

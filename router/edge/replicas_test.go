@@ -500,6 +500,15 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// A replica that drains serves what belongs to no session if it reaches no other.
+func TestDrainOutOfReach(t *testing.T) {
+	rs := newReplicas(t, 2, edge.Options{})
+	rs.only.Store(0)
+	rs.all[0].member.Drain()
+	rs.silent.Store(true)
+	rs.want("modern", modernCall("echo"), modernHeader("tools/call", "echo"), 200, `"id":1`)
+}
+
 // A session stays while its client may be about to resume the response to a call.
 func TestDrainKeepsWhatIsUnread(t *testing.T) {
 	rs := newReplicas(t, 2, edge.Options{})

@@ -144,7 +144,8 @@ func isRouter(e, router clients.Entry) bool {
 	}
 	begin := append([]string{e.Command}, e.Args[:i+1]...)
 	own := append([]string{router.Command}, router.Args...)
-	return (slices.ContainsFunc(begin, ourselves.MatchString) || len(begin) <= len(own) && slices.Equal(begin, own[:len(begin)])) &&
+	same := len(begin) <= len(own) && slices.Equal(begin, own[:len(begin)])
+	return (same || slices.ContainsFunc(begin, ourselves.MatchString)) &&
 		(!slices.Contains(e.Args, "--demo") || slices.Contains(e.Args, "--config"))
 }
 

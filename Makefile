@@ -26,7 +26,7 @@ test: ## all tests
 race: ## all tests with the race detector, in random order
 	$(GO) test -race -shuffle=on ./...
 
-property: ## SCHEDULES random interleavings through the proxy, and REPLICAS_SCHEDULES through three replicas, against a model
+property: ## SCHEDULES random interleavings through the proxy, and REPLICAS_SCHEDULES through replicas, against a model
 	PROXY_SCHEDULES=$(SCHEDULES) REPLICAS_SCHEDULES=$(REPLICAS_SCHEDULES) $(GO) test -race -count=1 -timeout 0 -run TestInterleavings -v ./router/proxy
 
 lint: ## golangci-lint, of the version that .ci/run names: formatting, vet, staticcheck and more

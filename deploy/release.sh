@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the files of a release in dist/, as `make release` does. The same commit and the same versions of Go, npm, tar, gzip
-# and zip give the same bytes, wherever and whenever it runs.
+# Makes the files of a release in dist/, as `make release` does. The same commit and the same versions of Go, npm, tar,
+# gzip and zip give the same bytes, wherever and whenever it runs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -59,7 +59,8 @@ for folder in dist/bin/*; do
 	# The modules in the binary with their licenses. What tells one build of the tool from another is left out.
 	GOPROXY=off bin/cyclonedx-gomod bin -json -std -licenses -assert-licenses -noserial -notimestamp \
 		-version "v$VERSION" "$folder"/nexus* 2>/dev/null |
-		jq 'del(.metadata.tools[].hashes) | .metadata.component.licenses = [{license: {id: "Apache-2.0"}}]' >"dist/$name.cdx.json"
+		jq 'del(.metadata.tools[].hashes) | .metadata.component.licenses = [{license: {id: "Apache-2.0"}}]' \
+			>"dist/$name.cdx.json"
 done
 
 for machine in amd64 arm64; do
@@ -82,5 +83,6 @@ done
 sed "${formula[@]}" deploy/homebrew/agenticnexus.rb >dist/agenticnexus.rb
 
 rm -rf dist/stage dist/files
-(cd dist && find . -type f -not -path './bin/*' -not -name checksums.txt -printf '%P\n' | sort | xargs sha256sum >checksums.txt)
+(cd dist && find . -type f -not -path './bin/*' -not -name checksums.txt -printf '%P\n' | sort | xargs sha256sum \
+	>checksums.txt)
 cat dist/checksums.txt

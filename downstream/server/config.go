@@ -53,9 +53,9 @@ type Config struct {
 	Data             string                   `yaml:"data"`              // "", private or public
 	Placement        string                   `yaml:"placement"`         // "", each or one
 
-	Unusable string            `yaml:"-"`          // why the server is disabled though the configuration enables it; empty = it is not
+	Unusable string            `yaml:"-"`          // why it is disabled nevertheless; empty = it is not
 	Replica  string            `yaml:"-" json:"-"` // of a cluster that alone runs the server; empty = each does, or none
-	Via      http.RoundTripper `yaml:"-" json:"-"` // for requests to that replica; comparable; nil = the server is reached from here
+	Via      http.RoundTripper `yaml:"-" json:"-"` // for requests to that replica; comparable; nil = not needed
 }
 
 // Values of placement: which replicas of a cluster run the server.

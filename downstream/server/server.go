@@ -116,7 +116,7 @@ type lifetime struct {
 	after []context.Context // those of servers that must have ended before this one connects
 }
 
-// Follow lets a server that has not connected yet, and runs as a process, connect only when its predecessor has stopped.
+// Follow lets a server that is a process, and has not connected yet, connect only when its predecessor has stopped.
 func Follow(s, predecessor *Server) {
 	if s.Config.URL == "" {
 		s.after = append(slices.Clip(predecessor.after), predecessor.ended)

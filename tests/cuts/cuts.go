@@ -94,15 +94,20 @@ type Listener struct {
 
 func (l *Listener) add(from string, client, server net.Conn) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	select {
 	case <-l.closed:
+		l.mu.Unlock()
 		return false
 	default:
 	}
 	l.by[from] = append(l.by[from], client, server)
-	l.accept <- server
-	return true
+	l.mu.Unlock()
+	select {
+	case l.accept <- server:
+		return true
+	case <-l.closed:
+		return false
+	}
 }
 
 func (l *Listener) breakFrom(from string) {
@@ -190,34 +195,41 @@ func (a *State) SetBlind(blind bool) {
 	a.SetCut(cut)
 }
 
-// sees reports whether watches go on, and returns a channel that is closed when that may have changed.
-func (a *State) sees() (bool, <-chan struct{}) {
+// sees returns the store, nil if watches stand still, and a channel that is closed when that may have changed.
+func (a *State) sees() (shared.State, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.cut && !a.blind, a.changed
+	if a.cut || a.blind {
+		return nil, a.changed
+	}
+	return a.State, a.changed
 }
 
-func (a *State) before() error {
-	if !a.Connected() {
-		return shared.ErrUnreachable
+func (a *State) store() (shared.State, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cut {
+		return nil, shared.ErrUnreachable
 	}
-	return nil
+	return a.State, nil
 }
 
 // Get implements shared.State.
 func (a *State) Get(ctx context.Context, key string) (shared.Entry, error) {
-	if err := a.before(); err != nil {
+	store, err := a.store()
+	if err != nil {
 		return shared.Entry{}, err
 	}
-	return a.State.Get(ctx, key)
+	return store.Get(ctx, key)
 }
 
 // Put implements shared.State.
 func (a *State) Put(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
-	if err := a.before(); err != nil {
+	store, err := a.store()
+	if err != nil {
 		return 0, err
 	}
-	revision, err := a.State.Put(ctx, key, value, revision, ttl)
+	revision, err = store.Put(ctx, key, value, revision, ttl)
 	if err == nil && a.Lose.Load() > 0 && a.Lose.Add(-1) >= 0 {
 		return 0, shared.ErrUnreachable
 	}
@@ -234,13 +246,13 @@ func (a *State) Connected() bool {
 // Watch implements shared.State.
 func (a *State) Watch(ctx context.Context, prefix string, f func(shared.Entry)) error {
 	for ctx.Err() == nil {
-		sees, changed := a.sees()
+		store, changed := a.sees()
 		inner, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			if sees {
-				_ = a.State.Watch(inner, prefix, f)
+			if store != nil {
+				_ = store.Watch(inner, prefix, f)
 			}
 		}()
 		select {

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,6 +87,18 @@ func (c *replicated) configure(nats, server string, more ...string) {
 	text := fmt.Sprintf("log: {level: debug}\ncluster: {nats: {url: %q}}\nmcpServers: {work: %s}\n", nats, server) +
 		strings.Join(more, "\n")
 	if err := os.WriteFile(c.config, []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// edit replaces a part of the configuration of the replicas that start from now on.
+func (c *replicated) edit(part, by string) {
+	c.t.Helper()
+	text, err := os.ReadFile(c.config)
+	if err == nil {
+		err = os.WriteFile(c.config, bytes.ReplaceAll(text, []byte(part), []byte(by)), 0o600)
+	}
+	if err != nil {
 		c.t.Fatal(err)
 	}
 }

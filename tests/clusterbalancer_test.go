@@ -16,10 +16,7 @@ import (
 
 // The balancers of docs/scaling.md pass on streams as they come, and fail no call while replicas restart.
 func TestCluster_Balancers(t *testing.T) {
-	guide, err := os.ReadFile("../docs/scaling.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	guide := read(t, "docs/scaling.md")
 	for _, test := range []struct {
 		program string
 		port    [2]string // in the guide, and with an address
@@ -36,7 +33,7 @@ func TestCluster_Balancers(t *testing.T) {
 				if err != nil {
 					t.Skip(test.program + " is not installed")
 				}
-				_, text, _ := strings.Cut(string(guide), "```"+test.program+"\n")
+				_, text, _ := strings.Cut(guide, "```"+test.program+"\n")
 				text, _, _ = strings.Cut(text, "```\n")
 				if name != test.program {
 					text = regexp.MustCompile(test.hashing).ReplaceAllString(text, "")

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -108,7 +107,7 @@ func TestClusterBench(t *testing.T) {
 	}
 	server := fmt.Sprintf("{command: %q, env: {%s: %q}}", self, soleServer, t.TempDir())
 	c := clusterOf(t, 3, server, "limits: {sessions: 30000}")
-	c.quiet()
+	c.edit("level: debug", "level: warn")
 	c.restart(c.replicas...)
 	keep := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer keep.CloseIdleConnections()
@@ -175,18 +174,6 @@ func TestClusterBench(t *testing.T) {
 	}
 	opening.Wait()
 	t.Logf("%d idle sessions: %.1f bytes on NATS each", sessions, float64(c.stored()-before)/sessions)
-}
-
-// quiet lets replicas that start from now on log warnings only.
-func (c *replicated) quiet() {
-	c.t.Helper()
-	text, err := os.ReadFile(c.config)
-	if err == nil {
-		err = os.WriteFile(c.config, []byte(strings.Replace(string(text), "level: debug", "level: warn", 1)), 0o600)
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
 }
 
 // stored returns the bytes of the bucket.

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,13 +20,7 @@ const lossTime = 8 * time.Second
 func (c *replicated) reroute() *network.Network {
 	c.t.Helper()
 	n := network.New(c.t, strings.TrimPrefix(c.nats.URL(), "nats://"))
-	text, err := os.ReadFile(c.config)
-	if err == nil {
-		err = os.WriteFile(c.config, []byte(strings.ReplaceAll(string(text), c.nats.URL(), "nats://"+n.Address())), 0o600)
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	c.edit(c.nats.URL(), "nats://"+n.Address())
 	return n
 }
 

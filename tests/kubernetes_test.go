@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,12 +53,9 @@ type manifest struct {
 // A replica that is started as the manifests say answers their probes, and all that they name exists.
 func TestKubernetes(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../deploy/kubernetes/nexus.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, "deploy/kubernetes/nexus.yaml")
 	all := map[string]manifest{}
-	for part := range strings.SplitSeq(string(text), "\n---\n") {
+	for part := range strings.SplitSeq(text, "\n---\n") {
 		var m manifest
 		object, err := yaml.YAMLToJSON([]byte(part))
 		if err == nil {
@@ -77,7 +73,7 @@ func TestKubernetes(t *testing.T) {
 	container := pod.Containers[0]
 
 	// Secrets are made by the commands in the comment.
-	comment := string(text[:strings.Index(string(text), "apiVersion")])
+	comment, _, _ := strings.Cut(text, "apiVersion")
 	has := func(secret, option string) {
 		t.Helper()
 		_, command, found := strings.Cut(comment, "create secret generic "+secret+" ")

@@ -19,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/tests/cuts"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,25 +35,8 @@ type node struct {
 	served sync.WaitGroup
 	ended  atomic.Int32 // calls of Ended
 	dead   atomic.Bool  // what it does is not seen by anybody
-	log    *logs
+	log    *mcptest.Log
 	handle atomic.Pointer[http.HandlerFunc]
-}
-
-type logs struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // world is a cluster in this process.
@@ -97,7 +81,7 @@ func (w *world) onLoopback(name string, change ...func(*cluster.Config)) *node {
 }
 
 func (w *world) prepareAt(name, host string, l net.Listener, change ...func(*cluster.Config)) *node {
-	n := &node{name: name, host: host, leases: cuts.NewState(w.store), log: &logs{}}
+	n := &node{name: name, host: host, leases: cuts.NewState(w.store), log: &mcptest.Log{}}
 	config := cluster.Config{
 		Leases: n.leases, Sessions: n.leases, Name: name, Address: "http://" + host, Version: "1.0.0",
 		Digest: func() string { return "d" },

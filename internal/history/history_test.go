@@ -11,37 +11,20 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logs is a log that may be read while it is written.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func logger() (*slog.Logger, *logs) {
-	l := &logs{}
+func logger() (*slog.Logger, *mcptest.Log) {
+	l := &mcptest.Log{}
 	return slog.New(slog.NewTextHandler(l, nil)), l
 }
 
@@ -83,7 +66,7 @@ func TestRestart(t *testing.T) {
 		l.Add(call(n), nil, 0)
 		l.Add(query(n), map[string]int{"n": n}, 10)
 	}
-	waitFor(t, func() bool { return l.Newest(everyone) == 40 })
+	mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == 40 })
 	before, _ := l.Find(Filter{Kind: KindQuery}, 0, 100)
 	closeLog(t, l)
 	l = Open(folder, Default(), log)
@@ -110,19 +93,9 @@ func TestRestart(t *testing.T) {
 		t.Errorf("got %v, %v, want a file that its owner alone can read", info.Mode(), err)
 	}
 	l.Add(call(1), nil, 0)
-	waitFor(t, func() bool { return l.Newest(everyone) == 41 })
+	mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == 41 })
 	if _, err := l.Detail(41); !errors.Is(err, ErrNoDetail) {
 		t.Errorf("got %v for a call, want ErrNoDetail", err)
-	}
-}
-
-// waitFor polls until something holds.
-func waitFor(t *testing.T, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it does not come to hold")
-		}
 	}
 }
 
@@ -180,14 +153,14 @@ func TestBounds(t *testing.T) {
 			for n := range 50 {
 				l.Add(call(n), nil, 0)
 			}
-			waitFor(t, func() bool { return l.Newest(everyone) == 51 })
+			mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == 51 })
 			if page, _ := l.Find(Filter{}, 0, 100); len(page) != 30 || page[0].ID != 51 {
 				t.Errorf("got %d entries, want the newest 30", len(page))
 			}
 			for n := range 50 {
 				l.Add(query(n), big, len(big))
 			}
-			waitFor(t, func() bool { return l.Newest(everyone) == 101 })
+			mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == 101 })
 			page, _ := l.Find(Filter{Kind: KindQuery}, 0, 100)
 			if len(page) < 8 || len(page) > 10 {
 				t.Errorf("got %d entries of 10 kB, want what fits into 100 kB beside the calls", len(page))
@@ -196,7 +169,7 @@ func TestBounds(t *testing.T) {
 				t.Errorf("the oldest: got %v, want its detail", err)
 			}
 			l.Add(query(1), nil, 0) // the next write drops what the last one made too old
-			waitFor(t, func() bool { return l.Newest(everyone) == 102 })
+			mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == 102 })
 			if _, err := l.Detail(page[len(page)-1].ID - 1); !errors.Is(err, ErrNoDetail) {
 				t.Errorf("what is gone: got %v, want no detail", err)
 			}
@@ -222,7 +195,7 @@ func TestLocked(t *testing.T) {
 		t.Errorf("got %q and %q, want the second in memory and a warning: %s", first.WhyMemoryOnly(), second.WhyMemoryOnly(), lines)
 	}
 	second.Add(query(1), 1, 1)
-	waitFor(t, func() bool { return second.Newest(everyone) == 1 })
+	mcptest.Eventually(t, "the entries are there", func() bool { return second.Newest(everyone) == 1 })
 	if first.Newest(everyone) != 0 {
 		t.Error("the first has an entry of the second")
 	}
@@ -267,7 +240,7 @@ func TestDamaged(t *testing.T) {
 				t.Errorf("got %q, want a new file and a warning: %s", l.WhyMemoryOnly(), lines)
 			}
 			l.Add(query(1), 1, 1)
-			waitFor(t, func() bool { return l.Newest(everyone) == 1 })
+			mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == 1 })
 		})
 	}
 }
@@ -341,14 +314,14 @@ func TestFull(t *testing.T) {
 	l := start(s, nil, Default(), "", log)
 	for n := range 3 {
 		l.Add(query(n), n, 0)
-		waitFor(t, func() bool { return l.Newest(everyone) == uint64(n+1) })
+		mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == uint64(n+1) })
 	}
 	if _, err := l.Detail(1); !errors.Is(err, ErrNoDetail) {
 		t.Errorf("got %v, want no detail", err)
 	}
 	close(s.full)
 	l.Add(query(4), 4, 0)
-	waitFor(t, func() bool { return l.Newest(everyone) == 4 })
+	mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == 4 })
 	if _, err := l.Detail(4); err != nil {
 		t.Errorf("got %v, want the detail of what came after", err)
 	}

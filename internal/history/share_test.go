@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // What one caller does drives out neither what others did nor its own queries: the oldest go of who has most of what
@@ -21,7 +23,7 @@ func TestShares(t *testing.T) {
 			added := uint64(0)
 			count := func() {
 				if added++; added%900 == 0 { // what is stored has its place in the queue for a moment
-					waitFor(t, func() bool { return l.Newest(everyone) == added })
+					mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == added })
 				}
 			}
 			addQuery := func(caller string, n int, detail any) {
@@ -46,7 +48,7 @@ func TestShares(t *testing.T) {
 					addQuery("flood", n, strings.Repeat("x", 20_000))
 				}
 			}
-			waitFor(t, func() bool { return l.Newest(everyone) == added })
+			mcptest.Eventually(t, "the entries are there", func() bool { return l.Newest(everyone) == added })
 			check := func(when string) {
 				t.Helper()
 				for _, row := range []struct {

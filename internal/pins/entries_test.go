@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/shared"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // store is a State that can be out of reach.
@@ -30,13 +31,13 @@ func (s *store) Put(ctx context.Context, key string, value []byte, revision uint
 }
 
 // replica opens a Store that shares its pins in a State and is closed with the test.
-func replica(t testing.TB, state shared.State, approved func(string)) (*pins.Store, *log) {
+func replica(t testing.TB, state shared.State, approved func(string)) (*pins.Store, *mcptest.Log) {
 	t.Helper()
 	mirror, err := shared.OpenMirror(t.Context(), state, pins.SharedPrefix)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &log{}
+	l := &mcptest.Log{}
 	s := pins.Open(pins.Options{
 		Shared: mirror, Mode: pins.Enforce, Logger: slog.New(slog.NewTextHandler(l, nil)), Approved: approved,
 	})
@@ -52,11 +53,11 @@ func TestShared(t *testing.T) {
 	one, _ := replica(t, state, nil)
 	other, _ := replica(t, state, func(server string) { told <- server })
 	one.Check("hr", []pins.Tool{tool("x", `"description":"gives a name",`+object)}, true)
-	waitFor(t, "the server is known", func() bool { return other.Known("hr") })
+	mcptest.Eventually(t, "the server is known", func() bool { return other.Known("hr") })
 	if changed, _ := other.Check("hr", []pins.Tool{tool("x", `"description":"gives a salary",`+object)}, true); changed["x"] == "" {
 		t.Fatal("the other replica takes another definition for the first one")
 	}
-	waitFor(t, "the change is shared", func() bool { return one.Refusal("hr", "x", "") != "" })
+	mcptest.Eventually(t, "the change is shared", func() bool { return one.Refusal("hr", "x", "") != "" })
 	approved, err := one.Approve("hr", pins.Selection{Tool: "x"}, "ann")
 	if err != nil || len(approved) != 1 || len(approved[0].Fields()) != 1 {
 		t.Fatalf("got %+v, %v, want x with its difference", approved, err)
@@ -80,7 +81,7 @@ func TestSharedAtOnce(t *testing.T) {
 		all = append(all, s)
 	}
 	all[0].Check("hr", nil, true)
-	waitFor(t, "the server is known", func() bool { return all[1].Known("hr") && all[2].Known("hr") })
+	mcptest.Eventually(t, "the server is known", func() bool { return all[1].Known("hr") && all[2].Known("hr") })
 	var wg sync.WaitGroup
 	for r, s := range all {
 		wg.Go(func() {
@@ -95,7 +96,7 @@ func TestSharedAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	for _, s := range all {
-		waitFor(t, "all approvals are known", func() bool {
+		mcptest.Eventually(t, "all approvals are known", func() bool {
 			for i := range replicas * tools {
 				if s.Refusal("hr", fmt.Sprintf("t%d-%d", i/tools, i%tools), "") != "" {
 					return false
@@ -112,7 +113,7 @@ func TestSharedUnreachable(t *testing.T) {
 	one, l := replica(t, state, nil)
 	other, _ := replica(t, state, nil)
 	one.Check("hr", []pins.Tool{tool("x", object)}, true)
-	waitFor(t, "the server is known", func() bool { return other.Known("hr") })
+	mcptest.Eventually(t, "the server is known", func() bool { return other.Known("hr") })
 	state.lost.Store(true)
 	one.Check("hr", []pins.Tool{tool("x", `"title":"t",`+object), tool("y", object)}, true)
 	got, err := one.Approve("hr", pins.Selection{}, "ann")
@@ -122,9 +123,9 @@ func TestSharedUnreachable(t *testing.T) {
 	if one.Refusal("hr", "x", "") == "" || other.Refusal("hr", "x", "") != "" {
 		t.Errorf("got refusals %q and %q", one.Refusal("hr", "x", ""), other.Refusal("hr", "x", ""))
 	}
-	waitFor(t, "a warning", func() bool { return strings.Contains(l.String(), "pins of tools cannot be kept") })
+	mcptest.Eventually(t, "a warning", func() bool { return strings.Contains(l.String(), "pins of tools cannot be kept") })
 	state.lost.Store(false)
-	waitFor(t, "the change is shared", func() bool { return len(other.Changes("hr")) == 2 })
+	mcptest.Eventually(t, "the change is shared", func() bool { return len(other.Changes("hr")) == 2 })
 }
 
 // What the shared state loses or cannot read is stored again, and approves nothing.
@@ -133,15 +134,15 @@ func TestSharedLost(t *testing.T) {
 	one, _ := replica(t, state, nil)
 	one.Check("hr", []pins.Tool{tool("x", object)}, true)
 	stored := func(key string) shared.Entry { e, _ := state.Get(t.Context(), key); return e }
-	waitFor(t, "the entry", func() bool { return stored("pins/hr").Revision != 0 })
+	mcptest.Eventually(t, "the entry", func() bool { return stored("pins/hr").Revision != 0 })
 	if err := state.Delete(t.Context(), "pins/hr", stored("pins/hr").Revision); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the lost entry", func() bool { return stored("pins/hr").Revision != 0 })
+	mcptest.Eventually(t, "the lost entry", func() bool { return stored("pins/hr").Revision != 0 })
 	if _, err := state.Put(t.Context(), "pins/hr", []byte("x"), stored("pins/hr").Revision, 0); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the damaged entry", func() bool { return len(stored("pins/hr").Value) > 1 })
+	mcptest.Eventually(t, "the damaged entry", func() bool { return len(stored("pins/hr").Value) > 1 })
 	if _, err := state.Put(t.Context(), "pins/web", []byte("x"), 0, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -12,30 +12,13 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/pins"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// log keeps what a Store logs.
-type log struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // open opens a Store that is closed with the test.
-func open(t testing.TB, folder, mode string, approved func(string)) (*pins.Store, *log) {
+func open(t testing.TB, folder, mode string, approved func(string)) (*pins.Store, *mcptest.Log) {
 	t.Helper()
-	l := &log{}
+	l := &mcptest.Log{}
 	s := pins.Open(pins.Options{Folder: folder, Mode: mode, Logger: slog.New(slog.NewTextHandler(l, nil)), Approved: approved})
 	s.Start()
 	t.Cleanup(s.Close)
@@ -161,7 +144,7 @@ func TestApprove_OtherProcess(t *testing.T) {
 	other, _ := open(t, folder, pins.Enforce, nil)
 	other.Check("web", []pins.Tool{tool("z", object)}, true)
 	other.Close()
-	waitFor(t, "the change in the file", func() bool { return strings.Contains(content(t, folder), "gives a salary") })
+	mcptest.Eventually(t, "the change in the file", func() bool { return strings.Contains(content(t, folder), "gives a salary") })
 
 	command, _ := open(t, folder, pins.Enforce, nil)
 	changes, err := command.Approve("hr", pins.Selection{Tool: "x"}, "ann")
@@ -258,11 +241,11 @@ func TestLook_Damaged(t *testing.T) {
 	s, l := open(t, folder, pins.Enforce, nil)
 	s.Check("hr", []pins.Tool{tool("x", object)}, true)
 	s.Check("hr", []pins.Tool{tool("x", object), tool("y", object)}, true)
-	waitFor(t, "the file", func() bool { _, err := os.Stat(filepath.Join(folder, "pins.json")); return err == nil })
+	mcptest.Eventually(t, "the file", func() bool { _, err := os.Stat(filepath.Join(folder, "pins.json")); return err == nil })
 	if err := os.WriteFile(filepath.Join(folder, "pins.json"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the warning", func() bool { return strings.Contains(l.String(), "damaged") })
+	mcptest.Eventually(t, "the warning", func() bool { return strings.Contains(l.String(), "damaged") })
 	if s.Refusal("hr", "x", "") != "" || s.Refusal("hr", "y", "") == "" || !strings.Contains(content(t, folder), `"x":{"approved"`) {
 		t.Errorf("got refusals %q and %q, file %s", s.Refusal("hr", "x", ""), s.Refusal("hr", "y", ""), content(t, folder))
 	}
@@ -302,15 +285,6 @@ func content(t *testing.T, folder string) string {
 		t.Fatal(err)
 	}
 	return string(raw)
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within 10 s", what)
-		}
-	}
 }
 
 // BenchmarkStart measures a start with 20,000 tools of 20 servers that are pinned, and the first start, which pins them.

@@ -149,15 +149,16 @@ func (r *replica) kill() {
 	r.member.Stop()
 }
 
-// saved waits until the state of the only session is stored.
-func (rs *replicas) saved(h header) {
+// saved waits until the state of the only session is stored, with a part.
+func (rs *replicas) saved(h header, part string) {
 	rs.t.Helper()
 	ids := sessionid.New()
 	ids.Share(oneKey{})
 	record, _ := ids.Open(h["Mcp-Session-Id"], "/mcp")
 	mcptest.Eventually(rs.t, "the state is stored", func() bool {
 		e, _ := rs.state.Get(rs.t.Context(), "session/"+strconv.FormatUint(record.Tag, 16))
-		return strings.Contains(string(e.Value), "state") && len(e.Value) > 200
+		var stored struct{ State []byte }
+		return json.Unmarshal(e.Value, &stored) == nil && strings.Contains(string(stored.State), part)
 	})
 }
 
@@ -378,7 +379,7 @@ func TestAdoption_Bound(t *testing.T) {
 	for i := range 12 {
 		rs.want("subscribe", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"%d%s"}}`, i, uri), h, 200)
 	}
-	rs.saved(h)
+	rs.saved(h, `"0u`)
 	home := rs.home()
 	rs.through(false)
 	home.kill()
@@ -405,12 +406,14 @@ func TestAdoption(t *testing.T) {
 				rs.want(m, `{"jsonrpc":"2.0","id":1,"method":"resources/`+method+`","params":{"uri":"`+uri+`"}}`, h, 200)
 			}
 			rs.want("save", call("1", "save", `{"kept":1}`), h, 200)
-			rs.saved(h)
+			rs.saved(h, `"kept":1`)
 			home := rs.home()
 			rs.through(false)
 			unread := rs.do(t.Context(), "GET", "/mcp", "", h)
 			held := []<-chan string{rs.start(call("1", "hold", "{}"), h), rs.start(call("2", "notify-hold", "{}"), h)}
-			mcptest.Eventually(t, "the calls are in flight", func() bool { return home.edge.Tracked() == 2 })
+			mcptest.Eventually(t, "the calls are in flight", func() bool {
+				return home.edge.Tracked() == 2 && slices.Contains(rs.srv.all(), "notified")
+			})
 			home.kill()
 			for i, answer := range held {
 				body := <-answer

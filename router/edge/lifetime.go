@@ -66,8 +66,8 @@ func (l *lifetime) spawn(what string, f func()) {
 	})
 }
 
-// count is a number of requests. A request must be counted before the check of stopping, so that Stop waits for all that
-// is not refused.
+// count is a number of requests. A request must be counted before the check of stopping, so that Stop waits for all
+// that is not refused.
 type count struct {
 	n    atomic.Int64
 	none chan struct{} // receives when n falls to 0

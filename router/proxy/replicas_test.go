@@ -367,7 +367,10 @@ func (m *model) replicate(o op) {
 		m.unsettle(r, true)
 		m.unlocked(func() { rs.crash(r) })
 	case "drain", "retire":
-		rs.heal(r)
+		if !r.store.Connected() {
+			rs.heal(r)
+			m.unlocked(func() { time.Sleep(noticed) }) // until then it may take old renewals for new ones
+		}
 		m.unsettle(r, false)
 		if o.kind == "drain" {
 			rs.enter(r, draining)

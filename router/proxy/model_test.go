@@ -764,6 +764,9 @@ func (m *model) leave(i int) {
 
 // settle waits until the calls that must reach their servers have, and servers are themselves again.
 func (m *model) settle() {
+	if m.rs != nil && m.rs.moving() && m.rs.blackout() {
+		m.rs.heal(m.rs.all[:]...) // else each request waits in vain for its session to move, until calls time out
+	}
 	m.wait("calls to reach their servers", func() bool {
 		for _, c := range m.calls {
 			if c.request == nil && !c.cut && !c.cancelled && !c.actor.left {

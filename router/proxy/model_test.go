@@ -29,10 +29,9 @@ func TestInterleavings(t *testing.T) {
 
 // TestInterleavings_Replicas is TestInterleavings through three replicas and a balancer that takes another one for each
 // request, in time that the tests keep. Replicas hand their sessions over, leave, are killed, start again, and lose the
-// store. REPLICAS_SCHEDULES says how many schedules, none by default (docs/rough-edges.md); REPLICAS_SEED runs one
-// again.
+// store. REPLICAS_SCHEDULES says how many schedules, REPLICAS_SEED runs one again.
 func TestInterleavings_Replicas(t *testing.T) {
-	setting{variables: "REPLICAS", kinds: slices.Concat(opKinds, replicaKinds), replicated: true}.test(t)
+	setting{variables: "REPLICAS", schedules: 50, kinds: slices.Concat(opKinds, replicaKinds), replicated: true}.test(t)
 }
 
 // setting is where schedules run.

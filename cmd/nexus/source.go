@@ -158,6 +158,10 @@ func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs 
 		if opts.Cluster, err = app.Join(ctx, cfg.Cluster, logger); err != nil {
 			return nil, err
 		}
+		if err = opts.Cluster.TakeOver(ctx, cfg); err != nil {
+			opts.Cluster.Close()
+			return nil, err
+		}
 	}
 	a, err := app.New(ctx, opts)
 	if err != nil {

@@ -141,15 +141,17 @@ func (d *Directory) Elsewhere() (_ Place, ok bool) {
 	return others[0], true
 }
 
-// Others returns the other replicas that can take sessions, in random order: they do not drain, and have been seen to
-// renew their leases just now, because without the store they could take none.
+// Others returns the other replicas that can take sessions, in random order: they do not drain, and have renewed their
+// leases just now, because without the store they could take none. A renewal is known to be new if the one before was
+// seen not long before it: what a replica sees when it has the store back may be from any time since it lost it.
 func Others(d *Directory) []Place {
 	if d.replica == nil {
 		return nil
 	}
 	now := time.Now()
 	found := d.replica.members.others(func(m *member) bool {
-		return !m.Draining && m.sight.standing(now) == live && now.Sub(m.renewed) < renewEvery+ioTime
+		return !m.Draining && m.sight.standing(now) == live &&
+			now.Sub(m.seen) < renewEvery+ioTime && now.Sub(m.before) < 2*renewEvery+ioTime
 	})
 	places := make([]Place, len(found))
 	for from, to := range rand.Perm(len(found)) {

@@ -208,6 +208,28 @@ func TestElsewhere_WithoutTheStore(t *testing.T) {
 	})
 }
 
+// A replica that has the store back does not take what another wrote meanwhile, before that one lost the store, for new.
+func TestElsewhere_WithTheStoreAgain(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b := w.node("a"), w.node("b")
+		a.leases.SetCut(true)
+		time.Sleep(5 * time.Second) // b renews its lease
+		b.leases.SetCut(true)
+		time.Sleep(5 * time.Second)
+		a.leases.SetCut(false)
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			if _, ok := a.dir.Elsewhere(); ok {
+				w.t.Fatal("a replica without the store is a place for sessions")
+			}
+		}
+		b.leases.SetCut(false)
+		time.Sleep(4 * time.Second)
+		if _, ok := a.dir.Elsewhere(); !ok {
+			w.t.Error("a replica that has the store again is no place for sessions")
+		}
+	})
+}
+
 // A replica remembers that it has taken a session when it learns late that another is no longer the home.
 func TestForward_MovedHere(t *testing.T) {
 	inBubble(t, func(w *world) {

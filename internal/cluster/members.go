@@ -46,7 +46,7 @@ type known struct {
 	sight
 	lease
 	revision uint64    // of its entry; 0 = none
-	renewed  time.Time // when its entry was last seen to change
+	before   time.Time // when its entry before the present one was seen, which is older; zero if none was
 	own      bool      // it is one of this replica
 	warned   time.Time // when the log last told that it does not answer
 }
@@ -105,7 +105,7 @@ func (ms *members) apply(e shared.Entry) {
 		m = ms.add(id, l.Name, l.Address)
 	}
 	if m.revision > 0 {
-		m.renewed = time.Now()
+		m.before = m.seen
 	}
 	m.revision = e.Revision
 	if l.Ended {

@@ -369,7 +369,6 @@ func (m *model) replicate(o op) {
 	case "drain", "retire":
 		if !r.store.Connected() {
 			rs.heal(r)
-			m.unlocked(func() { time.Sleep(noticed) }) // until then it may take old renewals for new ones
 		}
 		m.unsettle(r, false)
 		if o.kind == "drain" {

@@ -86,7 +86,7 @@ type op struct {
 
 // kinds of ops, the frequent ones several times.
 var opKinds = strings.Fields(`call call call call call call progress progress progress progress respond respond respond refuse
-	cancel cancel ask ask answer answer report announce announce relist subscribe subscribe unsubscribe update update
+	cancel cancel ask ask askall askall answer answer report announce announce relist subscribe subscribe unsubscribe update update
 	note note hangup restart leave settle`)
 
 func (s setting) schedule(seed uint64) []op {
@@ -361,6 +361,12 @@ func (m *model) do(o op) {
 	case "ask":
 		if c := m.pickCall(o, m.mayAsk); c != nil {
 			m.question(c)
+		}
+	case "askall": // so that clients have questions with equal ids
+		for _, a := range m.clients {
+			if c := m.pickCall(o, func(c *modelCall) bool { return c.actor == a && m.mayAsk(c) }); c != nil {
+				m.question(c)
+			}
 		}
 	case "answer":
 		if q := m.pickQuestion(o); q != nil {

@@ -708,7 +708,6 @@ type server struct {
 	peers    map[string]*peer
 	named    int // peers so far
 	waiting  map[string]chan jsonrpc.Message
-	asked    int
 	running  map[string]*request // by peer and id
 	wg       sync.WaitGroup
 }
@@ -719,6 +718,7 @@ type peer struct {
 	server *server
 	ctx    context.Context // ends with the session
 	end    context.CancelFunc
+	asked  int // its requests so far, guarded by server.mu
 
 	mu     sync.Mutex
 	client string           // the name in clientInfo
@@ -853,8 +853,8 @@ func (s *server) streams() (n int) {
 func (p *peer) ask(ctx context.Context, send func(raw string), method, params string) jsonrpc.Message {
 	s := p.server
 	s.mu.Lock()
-	s.asked++
-	id := fmt.Sprint(s.asked)
+	p.asked++
+	id := fmt.Sprint(p.asked)
 	answer := make(chan jsonrpc.Message, 1)
 	s.waiting[p.id+" "+id] = answer
 	s.mu.Unlock()

@@ -69,8 +69,8 @@ func (c *serveCmd) Run(w *world) error {
 		_ = stop(a, cfg.Shutdown.Grace) // no calls can be cut off yet
 		return err
 	}
-	if c.idle(cfg) {
-		a.Log().Warn(idleHint)
+	if hint := c.idle(cfg); hint != "" {
+		a.Log().Warn(hint)
 	}
 	if ignored := c.ignored(); ignored != "" {
 		a.Log().Warn("--demo ignores the folder " + ignored + "; add --config " + ignored + " to use it, too")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
@@ -76,8 +77,8 @@ func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 	if !t.Replays() {
 		hint = besideCluster(&cfg)
 	}
-	if hint == "" && s.idle(cfg) {
-		hint = idleHint
+	if hint == "" {
+		hint = s.idle(cfg)
 	}
 	if hint != "" {
 		fmt.Fprintln(w.stderr, "nexus: "+hint)
@@ -137,12 +138,15 @@ func runsOnce(cfg *config.Config, s *downstream.ServerConfig) bool {
 	return cfg.Cluster.Enabled() && s.Placement == server.PlacementOne
 }
 
-// idleHint explains an empty output without servers.
-const idleHint = "no server is in use: name some in config/servers.yaml (nexus config init writes examples), or try --demo"
-
-// idle reports whether every server is disabled.
-func (s *source) idle(cfg config.Config) bool {
-	return !s.Demo && !slices.ContainsFunc(cfg.Servers, func(c downstream.ServerConfig) bool { return !c.Disabled })
+// idle says what to do if every server is disabled; otherwise it is empty.
+func (s *source) idle(cfg config.Config) string {
+	if s.Demo || slices.ContainsFunc(cfg.Servers, func(c downstream.ServerConfig) bool { return !c.Disabled }) {
+		return ""
+	}
+	if len(cfg.Files) > 0 {
+		return "no server is in use: name or enable one in " + strings.Join(cfg.Files, " or ") + ", or try --demo"
+	}
+	return "no server is in use: name some in config/servers.yaml (nexus config init writes examples), or try --demo"
 }
 
 func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs io.Writer) (*app.App, error) {

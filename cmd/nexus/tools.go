@@ -284,7 +284,7 @@ func (c *callCmd) Run(w *world) error {
 	case err != nil:
 		return err
 	case c.Remote == "" && health.idle():
-		return &exitError{code: exitFailed} // idleHint was already printed
+		return &exitError{code: exitFailed} // what to do was already printed
 	}
 	raw, err := b.call(w.ctx, c.Tool, arguments)
 	if err != nil {

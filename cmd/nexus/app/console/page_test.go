@@ -142,8 +142,10 @@ const ordersPlan = `{"steps":[{"id":"s1","tool":"list_orders","arguments":{"cust
 	`{"id":"s6","tool":"ship_order","arguments":{"id":"$s1.orders.0.id"},"after":["s5"]},` +
 	`{"id":"s7","tool":"get_order","arguments":{"id":"$s6.order"}}]}`
 
-const ordersAnswer = `ACME has three open orders, the largest of 2500. [s1: "2500"] Order 101 is packed on Friday [s2: "packed on Friday"]. ` +
-	`A discount of 15 % would be 375. [s5: "375"] The parcel could not be shipped. [s6 failed] [s7 failed]`
+const ordersAnswer = "**ACME has three open orders**, the largest of 2500. [s1: \"2500\"]\n\n" +
+	"| Order | Total | State |\n|---|--:|---|\n| 101 | 2500 | packed on Friday |\n| 102 | 130 | *locked* |\n\n" +
+	"- A discount of `15 %` would be 375. [s5: \"375\"]\n- The parcel could not be shipped. [s6 failed] [s7 failed]\n\n" +
+	"> Order 101 is packed on Friday [s2: \"packed on Friday\"].\n\nMore at [the carrier](https://carrier.example/track)."
 
 // busySite is a router with much to see: queries that went well and badly, a server that is down, and a model.
 func busySite(t *testing.T) *site {
@@ -194,7 +196,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"views", testViews}, {"empty views", testEmptyViews}, {"failing step", testFailingStep}, {"filters", testFilters},
 		{"lost connection", testLostConnection}, {"ask", testAsk}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
-		{"approve tool", testApproveTool},
+		{"approve tool", testApproveTool}, {"markdown", testMarkdown},
 		{"live", testLive}, {"many tabs", testManyTabs}, {"hostile names", testHostileNames}, {"large plan", testLargePlan},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, b, s) })

@@ -28,7 +28,6 @@ async function route() {
   for (const a of document.querySelectorAll("#nav a")) {
     const on = a.hash === "#/" + (views[name] ? name : "now");
     on ? a.setAttribute("aria-current", "page") : a.removeAttribute("aria-current");
-    if (on) a.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   if (same && current.move) { current.move(path, params); document.body.dataset.view = shown; return; }
   current.leave?.();

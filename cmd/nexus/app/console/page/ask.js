@@ -1,6 +1,7 @@
 // Asks a question as an MCP client, with progress, forms for what is missing and for consent, and the growing answer.
 import { h, badge, count, empty, say, put } from "./dom.js";
 import { get, Client } from "./net.js";
+import { markdown } from "./markdown.js";
 import { elicited } from "./tools.js";
 import { sure } from "./servers.js";
 
@@ -28,13 +29,13 @@ export async function ask({ main, params }) {
     abort = new AbortController();
     send.disabled = true; stop.hidden = progress.hidden = false;
     bar.value = 0; message.textContent = "Sending…"; put(forms);
-    const text = h("div", { class: "prose answer" });
+    const text = h("div", { class: "answer" });
     put(out, text);
     try {
       if (!client.session) await client.open();
       const result = await client.request("tools/call", { name: "process_query", arguments: args }, (p) => {
         bar.value = p.progress;
-        if (p.progress > 0.9 && p.progress < 1 && p.message !== "Synthesizing response...") { text.textContent = p.message; message.textContent = "Writing the answer…"; } else message.textContent = p.message || "";
+        if (p.progress > 0.9 && p.progress < 1 && p.message !== "Synthesizing response...") { put(text, markdown(p.message)); message.textContent = "Writing the answer…"; } else message.textContent = p.message || "";
       }, abort.signal);
       if (kept === mine) await show(result, args);
     } catch (error) {
@@ -48,7 +49,7 @@ export async function ask({ main, params }) {
     const a = result.structuredContent;
     if (result.isError || !a) return put(out, h("p", { class: "problem" }, result.content?.[0]?.text || "The router gave no answer."));
     const link = h("p", {});
-    put(out, h("h2", {}, "Answer ", a.degraded ? badge("degraded", "not everything was done") : badge("ok")), h("div", { class: "prose answer" }, a.answer),
+    put(out, h("h2", {}, "Answer ", a.degraded ? badge("degraded", "not everything was done") : badge("ok")), h("div", { class: "answer" }, markdown(a.answer)),
       a.needs_approval ? h("p", { class: "buttons" }, h("button", { class: "primary", onclick: async () => {
         const steps = a.plan.steps.map((x) => h("li", {}, h("strong", {}, x.tool || x.id), " ", h("code", {}, x.tool ? JSON.stringify(x.arguments) : x.pick)));
         if (await sure("Run this plan?", h("ul", {}, steps), "Run it")) run({ ...args, plan: a.plan });

@@ -121,7 +121,7 @@ export const facts = (...pairs) => h("dl", { class: "facts" },
 // table makes a table whose rows become cards on narrow screens. A head that begins with "#" is a column of numbers.
 export function table(label, heads, rows) {
   const names = heads.map((x) => x.replace(/^#/, ""));
-  return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "hidden" }, label),
+  return h("div", { class: "scroll" }, h("table", { class: "list" }, h("caption", { class: "hidden" }, label),
     h("thead", {}, h("tr", {}, heads.map((x, i) => h("th", { scope: "col", class: x[0] === "#" && "n" }, names[i] || h("span", { class: "hidden" }, "Action"))))),
     h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((c, i) => h(i ? "td" : "th", { scope: i ? undefined : "row", class: heads[i][0] === "#" && "n", "data-head": names[i] }, c)))))));
 }

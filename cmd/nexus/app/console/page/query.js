@@ -1,6 +1,7 @@
 // One query: its answer, its plan as it ran, and each of its steps.
 import { h, badge, block, bytes, caller, count, empty, facts, ms, table, tone, when, words, put } from "./dom.js";
 import { get } from "./net.js";
+import { markdown } from "./markdown.js";
 import { graph } from "./graph.js";
 
 export async function query({ main, path }) {
@@ -69,12 +70,12 @@ function troubles(nodes, calls, to) {
 // answer shows the answer with links to the steps that it names, and the quotes of its sources.
 function answer(d, at, to) {
   if (!d.answer) return "";
-  const parts = d.answer.split(/(\[[^\[\]]{1,200}\])/).map((part) => {
-    const ids = part[0] === "[" ? part.slice(1, -1).split(/\s*,\s*/) : [];
-    return ids.length && ids.every((x) => at.has(x)) ? ["[", ids.map((x, i) => [i ? ", " : "", h("a", { href: to(x) }, x)]), "]"] : part;
-  });
+  const refer = (text) => {
+    const ids = text.split(/\s*,\s*/);
+    return ids.every((x) => at.has(x)) && ["[", ids.map((x, i) => [i ? ", " : "", h("a", { href: to(x) }, x)]), "]"];
+  };
   const quotes = (d.citations || []).filter((c) => c.quote);
-  return h("section", { "aria-labelledby": "answer" }, h("h2", { id: "answer" }, "Answer"), h("div", { class: "prose answer long", tabindex: "0", role: "region", "aria-label": "Text of the answer" }, parts),
+  return h("section", { "aria-labelledby": "answer" }, h("h2", { id: "answer" }, "Answer"), h("div", { class: "answer long", tabindex: "0", role: "region", "aria-label": "Text of the answer" }, markdown(d.answer, refer)),
     d.unmet.length ? h("details", {}, h("summary", {}, `Not done: ${count(d.unmet.length, "part")} of the question`), h("ul", {}, d.unmet.map((u) => h("li", {}, u.text || "a part of the question", " – ", words(u.reason), u.tool ? [" (", u.tool, u.missing?.length ? ` needs ${u.missing.join(", ")}` : "", ")"] : "")))) : "",
     quotes.length ? h("details", { class: "sources" }, h("summary", {}, `Sources: ${count(quotes.length, "quote")}`), h("ul", {}, quotes.map((c) => h("li", {}, h("a", { href: to(c.step) }, c.step), " ", h("q", {}, c.quote))))) : "");
 }

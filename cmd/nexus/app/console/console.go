@@ -128,8 +128,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.Serv
 // Close ends the streams of events.
 func (c *Console) Close() { c.close.Do(func() { close(c.quit) }) }
 
-// policy lets the page load its own files and talk to its own origin, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+// policy lets the page load its own files, show images of results, and talk to its own origin, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // file serves a file of the page.

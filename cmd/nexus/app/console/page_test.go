@@ -21,6 +21,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/tests/browser"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -164,6 +165,7 @@ func busySite(t *testing.T) *site {
 	s := open(t, func(o *app.Options) {
 		o.Demo = true
 		o.Config.Planner.MaxRounds = 1
+		o.Config.Policy = []trust.Rule{{When: `tool == "ship_order" && source == "client"`, Then: trust.Ask, Reason: "shipping costs money"}}
 		o.Config.LLM = &config.LLM{Planner: llm.Config{BaseURL: m.BaseURL, Model: "gpt-test", API: llm.APIChat, Timeout: 10 * time.Second}}
 		o.Config.Prices = map[string]config.Price{"gpt-test": {Input: 2, Output: 8}}
 		o.Config.Servers = []downstream.ServerConfig{
@@ -196,7 +198,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"views", testViews}, {"empty views", testEmptyViews}, {"failing step", testFailingStep}, {"filters", testFilters},
 		{"lost connection", testLostConnection}, {"ask", testAsk}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
-		{"approve tool", testApproveTool}, {"markdown", testMarkdown},
+		{"consent", testConsent}, {"form", testForm}, {"approve tool", testApproveTool}, {"markdown", testMarkdown},
 		{"live", testLive}, {"many tabs", testManyTabs}, {"hostile names", testHostileNames}, {"large plan", testLargePlan},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, b, s) })
@@ -285,6 +287,10 @@ func testAsk(t *testing.T, b *browser.Browser, s *site) {
 	if got := browser.Eval[string](p, `document.activeElement.textContent`); !strings.Contains(got, "delete_order") {
 		t.Errorf("the focus is on %q, want what is to be allowed, no button", got)
 	}
+	const parts = `[...document.querySelectorAll(".asked dd, .asked li, .asked th[scope=row], .asked td")].map((x) => x.textContent).join("|")`
+	if got, want := browser.Eval[string](p, parts), "warehouse|delete_order|The tool may change something.|This tool is marked destructive.|id|7"; got != want {
+		t.Errorf("got the parts %q, want %q", got, want)
+	}
 	p.Screenshot("page-ask-consent")
 	p.Check()
 	visit(p, "#/queries", "Delete order 7") // it waits, and goes on when the user comes back
@@ -339,12 +345,57 @@ func testCallTool(t *testing.T, b *browser.Browser, s *site) {
 	p.Wait(`document.querySelector("main").textContent.includes("id is needed")`)
 	p.Type("input[name=id]", "7")
 	p.Click("form button.primary")
-	p.Wait(`document.querySelector("dialog[open]")?.textContent.includes('"id": 7')`)
+	p.Wait(`document.querySelector("dialog[open] tbody")?.textContent === "id7"`)
 	p.Screenshot("page-tool-consent")
 	p.Check()
 	p.Click("dialog button.primary")
 	p.Wait(`document.querySelector("main").textContent.includes("order 7 is deleted")`)
 	p.Check()
+}
+
+// What the router asks consent to is shown in parts: why it asks, server and tool, and the arguments as a table, exact and
+// with what cannot be seen. What others ask is shown as they write it.
+func testConsent(t *testing.T, b *browser.Browser, s *site) {
+	p := b.Open(t, s.base+"/ui/#/tools/warehouse/ship_order", browser.Options{})
+	p.Type("input[name=id]", "7")
+	p.Click("form button.primary")
+	p.Click("dialog button.primary")
+	p.Wait(`document.querySelector(".asked li")?.textContent === "Shipping costs money"`)
+	p.Screenshot("page-consent-policy")
+	p.Check()
+	p.Click(".asked button:not(.primary)")
+	p.Wait(`document.querySelector(".problem")?.textContent.includes("declined")`)
+
+	const shown = `import("./tools.js").then(({ elicited }) => {
+		const place = document.createElement("div");
+		elicited({ message: %s, requestedSchema: { type: "object", properties: {} } }, place);
+		return [...place.querySelectorAll("h2, dt, dd, li, th, td, pre, p.prose, p.muted")].map((x) => x.textContent).join("|");
+	})`
+	const list = "Allow these 2 calls?\nServer: mail\nTool: send\nArguments: {\"to\":\"a\"}\nArguments: {\"to\":\"b\",\"cc\":[1,2]}"
+	for _, row := range []struct{ name, message, want string }{
+		{"flow", "Allow this call?\nData of hr and crm goes to mail.\nServer: mail\nTool: send\nArguments: {\"text\":\"x\\ny\",\"to\":{\"name\":\"\",\"ids\":[1,2]}}",
+			"Allow this call?|Server|mail|Tool|send|Private data of hr and crm goes to mail.|Argument|Value|text|x\ny|to.name|(empty)|to.ids|[\n  1,\n  2\n]"},
+		{"loop", list + "\n… and 3 calls that are not shown", "Allow these 2 calls?|Server|mail|Tool|send|The tool may change something.|" +
+			"Call|to|cc|1|a||2|b|[\n  1,\n  2\n]|… and 3 calls that are not shown"},
+		{"all of a loop", list, "Allow these 2 calls?|Server|mail|Tool|send|The tool may change something.|Call|to|cc|1|a||2|b|[\n  1,\n  2\n]"},
+		{"others", "Allow this call?\nData of hr goes to mail.\nServer: mail\nTool: send\nArguments: {\"to\":1}\nThe answer also applies to:\nArguments: {\"to\":2}",
+			"Allow this call?|Server|mail|Tool|send|Private data of hr goes to mail.|Argument|Value|to|1|Argument|Value|to|2"},
+		{"exact", `Allow this request?
+From: ann
+Server: x
+Method: resources/read
+Arguments: {"uri": "a\u202eb\u200bc", "n": 9007199254740993}
+Reason: it is private`, "Allow this request?|From|ann|Server|x|Method|resources/read|It is private|Argument|Value|uri|a\\u{202e}b\\u{200b}c|n|9007199254740993|" +
+			`{"uri": "a\u202eb\u200bc", "n": 9007199254740993}`},
+		{"twice the same name", "Allow this call?\nServer: x\nTool: y\nArguments: {\"to\":1,\"to\":2}\nThis exact call was made before.",
+			"Allow this call?|Server|x|Tool|y|The tool may change something.|This exact call was made before.|Argument|Value|to|2|{\"to\":1,\"to\":2}"},
+		{"cut", "Allow this call?\nServer: x\nTool: y\nArguments: {\"a… (cut, 9 bytes are not shown)", "Allow this call?|Server|x|Tool|y|The tool may change something.|{\"a… (cut, 9 bytes are not shown)"},
+		{"of a server", "Server x asks: Allow this call?\nServer: y\nTool: z\nArguments: {}", "Your answer is needed|Server x asks: Allow this call?\nServer: y\nTool: z\nArguments: {}"},
+	} {
+		if got := browser.Eval[string](p, fmt.Sprintf(shown, quoted(t, row.message))); got != row.want {
+			t.Errorf("%s: got\n%q\nwant\n%q", row.name, got, row.want)
+		}
+	}
 }
 
 // A server is disabled and enabled on the page, which shows it at once.

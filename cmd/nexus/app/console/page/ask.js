@@ -4,6 +4,7 @@ import { get, Client } from "./net.js";
 import { markdown } from "./markdown.js";
 import { elicited } from "./tools.js";
 import { sure } from "./servers.js";
+import { named } from "./values.js";
 
 let kept; // the last question that was sent; it goes on while other views are shown
 addEventListener("pagehide", () => kept?.end());
@@ -51,8 +52,8 @@ export async function ask({ main, params }) {
     const link = h("p", {});
     put(out, h("h2", {}, "Answer ", a.degraded ? badge("degraded", "not everything was done") : badge("ok")), h("div", { class: "answer" }, markdown(a.answer)),
       a.needs_approval ? h("p", { class: "buttons" }, h("button", { class: "primary", onclick: async () => {
-        const steps = a.plan.steps.map((x) => h("li", {}, h("strong", {}, x.tool || x.id), " ", h("code", {}, x.tool ? JSON.stringify(x.arguments) : x.pick)));
-        if (await sure("Run this plan?", h("ul", {}, steps), "Run it")) run({ ...args, plan: a.plan });
+        const steps = a.plan.steps.map((x) => [h("h3", {}, x.id, ": ", x.tool || "a computation", x.server && [" at ", x.server], x.each && " for each element"), x.tool ? named("Arguments", x.arguments) : h("p", {}, h("code", {}, x.pick))]);
+        if (await sure("Run this plan?", h("div", {}, steps), "Run it")) run({ ...args, plan: a.plan });
       } }, "Approve and run")) : "", link);
     say("The answer is complete");
     for (let i = 0; i < 10 && kept === mine; i++) { // the history is a moment behind

@@ -1,57 +1,97 @@
-// Forms for JSON Schemas: of tools and of what the router asks.
+// Forms for JSON Schemas: of tools and of what the router asks. What has no field of its own is written as JSON.
 import { h } from "./dom.js";
+import { parse } from "./values.js";
+
+const deepest = 4, most = 300; // levels and fields; what is beyond is written as JSON
 
 // form makes fields for the properties of an object schema. read() returns the values; it throws what is wrong.
 export function form(schema) {
-  const required = new Set(schema?.required || []);
-  const fields = Object.entries(schema?.properties || {}).map(([name, of]) => field(name, of || {}, required.has(name)));
-  return {
-    element: h("div", { class: "fields" }, fields.length ? fields.map((f) => f.element) : h("p", { class: "muted" }, "This tool takes no arguments.")),
-    read() {
-      const values = Object.create(null); // a parameter may be called __proto__
-      for (const f of fields) {
-        const v = f.read();
-        if (v !== undefined) values[f.name] = v;
-      }
-      return values;
-    },
-  };
+  const group = object("", schema || {}, true, { root: schema, made: 0 }, 0, undefined);
+  return { element: group.count ? group.element : h("p", { class: "muted" }, "This tool takes no arguments."), read: group.read };
 }
 
-let made = 0;
-
-function field(name, of, required) {
-  const id = `field-${++made}`, type = [].concat(of.type || [])[0];
-  const common = { id, name, required, "aria-describedby": of.description ? id + "-about" : undefined };
-  const choices = of.enum || (of.oneOf || []).filter((o) => "const" in o).map((o) => o.const);
-  let input, read;
-  if (choices.length) {
-    input = h("select", common, h("option", { value: "" }, required ? "Choose…" : "–"), choices.map((c, i) => h("option", { value: String(i), selected: c === of.default }, of.enumNames?.[i] || of.oneOf?.[i]?.title || String(c))));
-    read = () => input.value === "" ? undefined : choices[Number(input.value)];
-  } else if (type === "boolean") {
-    input = h("select", common, h("option", { value: "" }, "–"), h("option", { value: "true", selected: of.default === true }, "yes"), h("option", { value: "false", selected: of.default === false }, "no"));
-    read = () => input.value === "" ? undefined : input.value === "true";
-  } else if (type === "integer" || type === "number") {
-    input = h("input", { ...common, type: "number", step: type === "integer" ? 1 : "any", min: of.minimum, max: of.maximum, value: of.default ?? "" });
-    read = () => input.value === "" ? undefined : Number(input.value);
-  } else if (type === "string" || !type) {
-    const long = (of.maxLength || 0) > 200 || /text|body|content|query|message/i.test(name);
-    input = long ? h("textarea", { ...common, rows: 3, value: of.default ?? "" }) :
-      h("input", { ...common, type: { email: "email", uri: "url", date: "date" }[of.format] || "text", value: of.default ?? "" });
-    read = () => input.value === "" ? undefined : input.value;
-  } else {
-    input = h("textarea", { ...common, rows: 3, class: "mono", placeholder: type === "array" ? "[…]" : "{…}", value: of.default === undefined ? "" : JSON.stringify(of.default) });
-    read = () => {
-      if (input.value.trim() === "") return undefined;
-      try { return JSON.parse(input.value); } catch { input.focus(); throw new Error(`${name} is not valid JSON`); }
-    };
+// plain returns a schema without reference and without the alternative null.
+function plain(of, root) {
+  for (let i = 0; i < 8; i++) {
+    const { $ref, anyOf, oneOf, ...rest } = of && typeof of === "object" ? of : {}, one = (anyOf || oneOf)?.filter?.((x) => x?.type !== "null");
+    if (typeof $ref === "string" && $ref.startsWith("#/")) of = { ...$ref.slice(2).split("/").reduce((x, part) => Object.hasOwn(Object(x), part) ? x[part] : {}, root), ...rest };
+    else if (one?.length === 1 && !("const" in Object(one[0]))) of = { ...one[0], ...rest };
+    else return of && typeof of === "object" ? of : {};
   }
-  const checked = () => {
-    const v = read();
-    if (v === undefined && required) { input.focus(); throw new Error(`${of.title || name} is needed`); }
-    return v;
+  return {};
+}
+
+let last = 0;
+
+// field makes the field of a value. It reads undefined if nothing is entered.
+function field(name, given, required, form, depth, preset) {
+  const of = plain(given, form.root), id = `field-${++last}`, type = [].concat(of.type || []).find((t) => t !== "null"), title = typeof of.title === "string" ? of.title : name;
+  const value = preset === undefined ? of.default : preset, room = depth < deepest && ++form.made < most;
+  if (room && type === "object" && Object.keys(of.properties || {}).length) return object(title, of, required, form, depth + 1, value);
+  if (room && type === "array" && of.items && !of.prefixItems) return array(title, of, required, form, depth + 1, value);
+  const common = { id, name, "aria-required": required && "true", "aria-describedby": of.description ? id + "-about" : undefined };
+  const choices = "const" in of ? [of.const] : Array.isArray(of.enum) ? of.enum : (of.oneOf || of.anyOf || []).map?.((o) => o?.const) || [];
+  const said = value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
+  let input, convert = (text) => text;
+  if (choices.length && choices.every((c) => c !== undefined)) {
+    const names = of.enumNames || (of.oneOf || of.anyOf)?.map((o) => o.title) || [];
+    input = h("select", common, h("option", { value: "" }, required ? "Choose…" : "–"), choices.map((c, i) => h("option", { value: String(i), selected: value !== undefined && JSON.stringify(c) === JSON.stringify(value) }, String(names[i] || (typeof c === "string" ? c : JSON.stringify(c))))));
+    convert = (text) => choices[Number(text)];
+  } else if (type === "boolean") {
+    input = h("select", common, h("option", { value: "" }, "–"), h("option", { value: "true", selected: value === true }, "yes"), h("option", { value: "false", selected: value === false }, "no"));
+    convert = (text) => text === "true";
+  } else if (type === "integer" || type === "number") {
+    input = h("input", { ...common, type: "number", step: type === "integer" ? 1 : "any", min: of.minimum, max: of.maximum, value: said });
+    convert = (text) => type === "integer" && /^-?\d+$/.test(text) ? parse(String(BigInt(text))) : Number(text);
+  } else if (type === "string") {
+    const long = (of.maxLength || 0) > 200 || /text|body|content|query|message/i.test(name);
+    input = h(long ? "textarea" : "input", { ...common, maxlength: of.maxLength, minlength: of.minLength, ...long ? { rows: 3 } : { type: { email: "email", uri: "url", date: "date" }[of.format] || "text" }, value: said });
+  } else {
+    input = h("textarea", { ...common, rows: 3, class: "mono", spellcheck: "false", placeholder: type === "array" ? "[…]" : type === "object" ? "{…}" : "JSON", value: value === undefined ? "" : JSON.stringify(value) });
+    convert = (text) => { try { return parse(text); } catch { return wrong("is not valid JSON"); } };
+  }
+  const wrong = (why) => { input.setAttribute("aria-invalid", "true"); input.focus(); throw new Error(`${title} ${why}`); };
+  const read = () => {
+    input.removeAttribute("aria-invalid");
+    if (input.validity.badInput) wrong("is not a number");
+    const text = input.className === "mono" ? input.value.trim() : input.value;
+    if (text === "") return required ? wrong("is needed") : undefined;
+    return input.validity.valid ? convert(text) : wrong(`is not valid: ${input.validationMessage}`);
   };
-  return { name, read: checked, element: h("div", { class: "field" },
-    h("label", { for: id }, of.title || name, required && h("span", { class: "muted" }, " (needed)")), input,
-    of.description && h("p", { class: "muted", id: id + "-about" }, of.description)) };
+  return { name, read, element: h("div", { class: "field" }, label(id, title, required), input, about(of, id)) };
+}
+
+const needed = (required) => required && h("span", { class: "muted" }, " (needed)");
+const label = (id, title, required) => h("label", { for: id }, title, needed(required));
+const about = (of, id) => typeof of.description === "string" && of.description && h("p", { class: "muted", id: id + "-about" }, of.description);
+
+function object(title, of, required, form, depth, value) {
+  const needs = new Set(Array.isArray(of.required) ? of.required : []), has = Object(value);
+  const fields = Object.entries(of.properties || {}).map(([name, x]) => [name, field(name, x, needs.has(name), form, depth, Object.hasOwn(has, name) ? has[name] : undefined)]);
+  const all = h("div", { class: "fields" }, fields.map(([, f]) => f.element));
+  return { count: fields.length, element: title ? h("fieldset", {}, h("legend", {}, title, needed(required)), about(of, ""), all) : all, read() {
+    if (!required && [...all.querySelectorAll("input, select, textarea")].every((x) => x.value === "")) return undefined;
+    const values = Object.create(null); // a name may be __proto__
+    for (const [name, f] of fields) {
+      const v = f.read();
+      if (v !== undefined) values[name] = v;
+    }
+    return values;
+  } };
+}
+
+function array(title, of, required, form, depth, value) {
+  const items = new Set(), list = h("ol", { class: "fields" });
+  const append = (v) => {
+    const item = field(of.items.title || "Element", of.items, true, form, depth, v);
+    items.add(item);
+    const li = h("li", {}, item.element, h("button", { type: "button", class: "small", "aria-label": `Remove this element of ${title}`, onclick: () => { items.delete(item); li.remove(); more.focus(); } }, "Remove"));
+    list.append(li);
+    return li;
+  };
+  const more = h("button", { type: "button", class: "small", onclick: () => append().querySelector("input, select, textarea, button").focus() }, `Add to ${title}`);
+  if (Array.isArray(value)) value.slice(0, 50).forEach(append);
+  return { element: h("fieldset", {}, h("legend", {}, title, needed(required)), about(of, ""), list, more), read() {
+    return items.size || required ? [...items].map((item) => item.read()) : undefined;
+  } };
 }

@@ -1,4 +1,5 @@
 // Talks to the router: JSON of api/, events, and MCP at mcp.
+import { parse } from "./values.js";
 
 const base = new URL(".", location.origin + location.pathname); // location.href may hold a password
 
@@ -22,10 +23,12 @@ async function send(url, options) {
 }
 
 async function answer(response) {
-  const body = await response.json().catch(() => ({}));
+  const body = await json(response, {});
   if (!response.ok) throw new Error(body.error || `${response.status} ${response.statusText}`);
   return body;
 }
+
+const json = async (response, otherwise) => { try { return parse(await response.text()); } catch { return otherwise; } };
 
 // follow calls changed for each event, and linked when the stream opens or breaks. Hidden tabs have no stream: browsers
 // open at most six connections, and a seventh tab would wait for ever.
@@ -83,11 +86,11 @@ export class Client {
       else if (m.method && m.id !== undefined) this.serve(m);
     };
     if (!(response.headers.get("Content-Type") || "").startsWith("text/event-stream")) {
-      const body = await response.json().catch(() => null);
+      const body = await json(response, null);
       if (body) take({ ...body, id });
       if (!response.ok && !reply?.error) throw new Error(`${response.status} ${response.statusText}`);
     } else {
-      for await (const data of events(response.body)) take(JSON.parse(data));
+      for await (const data of events(response.body)) take(parse(data));
     }
     if (!reply) throw new Error("The connection ended without an answer.");
     if (reply.error) throw new Error(reply.error.message);

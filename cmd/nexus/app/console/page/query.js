@@ -2,6 +2,7 @@
 import { h, badge, block, bytes, caller, count, empty, facts, ms, table, tone, when, words, put } from "./dom.js";
 import { get } from "./net.js";
 import { markdown } from "./markdown.js";
+import { named } from "./values.js";
 import { graph } from "./graph.js";
 
 export async function query({ main, path }) {
@@ -125,7 +126,7 @@ function stepPanel(n, calls, d, nodes, to) {
     facts(["Tool", n.server ? h("a", { href: `#/tools/${encodeURIComponent(n.server)}/${encodeURIComponent(own(n))}` }, own(n)) : n.tool], ["Server", n.server && h("a", { href: `#/servers/${encodeURIComponent(n.server)}` }, n.server)],
       ["Gets data of", n.carries?.join(", ")], ["Needs", links(n.needs)], ["Needed by", links(needed)], ["For each of", step.each && h("code", {}, step.each)], ["Only if", step.when && h("code", {}, step.when)], ["Value", step.pick && h("code", {}, step.pick)],
       ["Began after", n.calls && n.state !== "skipped" ? ms(n.started_ms) : ""], ["Took", n.calls && n.state !== "skipped" ? ms(n.duration_ms) : ""]),
-    d.contents ? h("details", { open: calls.length === 0 }, h("summary", {}, "Arguments as planned"), block(step.arguments, "Arguments as planned")) : "",
+    d.contents ? h("details", { open: calls.length === 0 }, h("summary", {}, "Arguments as planned"), named("Arguments as planned", step.arguments)) : "",
     calls.length === 1 && !n.loop ? outcome(calls[0], d) : calls.slice(0, shownCalls).map((c) => h("details", { open: c === error }, h("summary", {}, `Call ${c.index ?? 0} `, badge(c.skipped ? "skipped" : c.success ? "ok" : "failed"), " ", ms(c.duration_ms)), outcome(c, d))),
     calls.length > shownCalls ? h("p", { class: "muted" }, `and ${count(calls.length - shownCalls, "more call")}; those that failed: ${calls.filter((c) => c.error).slice(0, 50).map((c) => c.index).join(", ") || "none"}`) : "",
     d.calls_left_out ? h("p", { class: "muted" }, `${count(d.calls_left_out, "call")} of this query are not kept.`) : "",
@@ -136,6 +137,6 @@ const own = (n) => n.tool.startsWith(n.server + ".") ? n.tool.slice(n.server.len
 
 const outcome = (c, d) => [
   c.tries.length > 1 ? table("Attempts", ["Attempt", "Began after", "Took", "Outcome"], c.tries.map((t, i) => [i + 1, ms(t.started_ms), ms(t.duration_ms), badge(t.reason || "ok")])) : "",
-  d.contents && c.arguments !== undefined && c.arguments !== null ? [h("h3", {}, "Arguments"), block(c.arguments, "Arguments")] : "",
+  d.contents && c.arguments !== undefined && c.arguments !== null ? [h("h3", {}, "Arguments"), named("Arguments", c.arguments)] : "",
   d.contents && c.result !== undefined && c.result !== null && c.success ? [h("h3", {}, "Result", c.truncated ? h("span", { class: "muted" }, " (cut)") : ""), block(c.result, "Result")] : c.truncated && c.success ? h("p", { class: "muted" }, "The result is too large to store.") : "",
 ].flat();

@@ -1,8 +1,10 @@
 // The tools: a list that can be searched, and one with a form to call it.
-import { h, badge, block, count, empty, facts, ms, say, table, put } from "./dom.js";
+import { h, badge, block, bytes, code, count, empty, facts, ms, say, table, put, words } from "./dom.js";
 import { get, Client } from "./net.js";
 import { form } from "./form.js";
 import { sure } from "./servers.js";
+import { consent } from "./consent.js";
+import { named } from "./values.js";
 
 const link = (t) => `#/tools/${encodeURIComponent(t.server)}/${encodeURIComponent(t.tool)}`;
 const rate = (t) => t.calls ? `${Math.round(100 * t.failed / t.calls)} %` : "–";
@@ -47,8 +49,8 @@ export async function tool({ main, path }) {
   const call = async (e) => {
     e.preventDefault();
     let args;
-    try { args = fields.read(); } catch (error) { put(out, h("p", { class: "problem" }, error.message)); return; }
-    if (!t.reads && !await sure(`Call ${t.tool}?`, h("div", {}, h("p", {}, t.destructive ? "This tool is marked destructive." : "This tool may change something.", " It is called with:"), block(args, "Arguments")), "Call it")) return;
+    try { args = fields.read(); } catch (error) { put(out, h("p", { class: "problem", role: "alert" }, error.message)); return; }
+    if (!t.reads && !await sure(`Call ${t.tool}?`, h("div", {}, h("p", {}, t.destructive ? "This tool is marked destructive." : "This tool may change something.", " Server ", h("strong", {}, server), " gets:"), named("Arguments", args)), "Call it")) return;
     button.disabled = true;
     put(out, h("p", { class: "muted" }, "Calling…"));
     const began = performance.now();
@@ -56,8 +58,7 @@ export async function tool({ main, path }) {
       if (!client.session) await client.open();
       const result = await client.request("tools/call", { name: t.name, arguments: args }, (p) => { const at = out.querySelector("p"); if (at && p.message) at.textContent = p.message; });
       const took = performance.now() - began;
-      put(out, h("h2", {}, "Result"), h("p", {}, badge(result.isError ? "bad" : "ok", result.isError ? "the tool failed" : "ok"), ` after ${ms(took)}`),
-        (result.content || []).map((c) => block(c.type === "text" ? c.text : { ...c, data: c.data && `${c.data.length} characters` }, "Content")), result.structuredContent ? h("details", {}, h("summary", {}, "Structured content"), block(result.structuredContent, "Structured content")) : "");
+      put(out, h("h2", {}, "Result"), h("p", {}, badge(result.isError ? "bad" : "ok", result.isError ? "the tool failed" : "ok"), ` after ${ms(took)}`), contents(result));
       say(result.isError ? "The tool failed" : "The tool has answered");
     } catch (error) { put(out, h("p", { class: "problem" }, error.message)); }
     button.disabled = false;
@@ -75,20 +76,38 @@ export async function tool({ main, path }) {
   return { title: t.title || name, leave: () => client.close() };
 }
 
+// contents shows the parts of a result, each with its kind.
+export function contents(result) {
+  const parts = (result.content || []).map((c) => [h("h3", {}, [words(c.type), c.mimeType || c.resource?.mimeType].filter(Boolean).join(", ")), part(c)]);
+  if (result.structuredContent !== undefined) parts.push(h("details", { open: !parts.length }, h("summary", {}, "structured content"), block(result.structuredContent, "Structured content")));
+  return parts.length ? parts : h("p", { class: "muted" }, "The result is empty.");
+}
+
+const pictures = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+function part(c) {
+  if (c.type === "text") return block(c.text, "Text");
+  if (c.type === "resource" && typeof c.resource?.text === "string") return [h("p", {}, code(c.resource.uri)), block(c.resource.text, "Text of the resource")];
+  const data = c.data ?? c.resource?.blob;
+  if (typeof data !== "string" || !/^[A-Za-z0-9+/=\s]*$/.test(data)) return block(c, "Content");
+  return [c.type === "image" && pictures.includes(c.mimeType) && h("img", { src: `data:${c.mimeType};base64,${data}`, alt: "Image of the result" }),
+    h("p", {}, c.resource && [code(c.resource.uri), ", "], bytes(Math.floor(data.length * 3 / 4)), ", ", h("a", { href: `data:application/octet-stream;base64,${data}`, download: "result" }, "save it"))];
+}
+
 // elicited shows what the router or a server asks as a form, and returns the user's answer.
 export function elicited(params, place) {
   return new Promise((resolve) => {
     const fields = form(params.requestedSchema || {}), wrong = h("p", { class: "problem", role: "alert", hidden: true });
-    const asks = Object.keys(params.requestedSchema?.properties || {}).length > 0;
+    const asks = Object.keys(params.requestedSchema?.properties || {}).length > 0, call = asks ? undefined : consent(params.message);
     const end = (result, text) => { box.replaceWith(h("p", { class: "muted" }, text)); resolve(result); };
-    const box = h("form", { class: "asked", "aria-label": "The router asks", novalidate: true, onsubmit: (e) => {
+    const box = h("form", { class: "asked", "aria-label": call?.title || "The router asks", novalidate: true, onsubmit: (e) => {
       e.preventDefault();
-      try { end({ action: "accept", content: fields.read() }, "You agreed."); } catch (error) { wrong.textContent = error.message; wrong.hidden = false; }
-    } }, h("h2", {}, "Your answer is needed"), h("p", { class: "prose", tabindex: "-1" }, params.message), asks && fields.element, wrong,
-    h("p", { class: "buttons" }, h("button", { class: "primary" }, asks ? "Send" : "Allow"), h("button", { type: "button", onclick: () => end({ action: "decline" }, "You declined.") }, "Decline")));
+      try { end({ action: "accept", content: fields.read() }, call ? "You allowed it." : "You agreed."); } catch (error) { wrong.textContent = error.message; wrong.hidden = false; }
+    } }, h("div", { tabindex: "-1" }, call ? [h("h2", {}, call.title), call.nodes] : [h("h2", {}, "Your answer is needed"), h("p", { class: "prose" }, params.message)]), asks && fields.element, wrong,
+    h("p", { class: "buttons" }, h("button", { class: call?.destroys ? "primary danger" : "primary" }, asks ? "Send" : "Allow"), h("button", { type: "button", onclick: () => end({ action: "decline" }, "You declined.") }, "Decline")));
     place.append(box);
-    say("Your answer is needed");
+    say(call ? `Your consent is needed: ${call.title}` : "Your answer is needed");
     if (document.activeElement?.closest(".asked")) return; // what is typed there is not for this form
-    box.querySelector(asks ? "input, select, textarea" : "p").focus(); // never a button, which a key meant for the text would press
+    box.querySelector(asks ? "input, select, textarea" : "[tabindex='-1']").focus(); // never a button, which a key meant for the text would press
   });
 }

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -34,6 +35,13 @@ type Reporter struct {
 	timer  *time.Timer
 	passed time.Time // when the last event passed
 	done   bool
+	tools  tools
+}
+
+// tools are those whose calls run, and who is told.
+type tools struct {
+	running []string // in order of their beginning
+	tell    func(running []string)
 }
 
 type event struct {
@@ -55,6 +63,32 @@ func (r *Reporter) AddListener(send func(fraction float64, message string)) {
 		first(fraction, message)
 		send(fraction, message)
 	}
+}
+
+// OnRunning makes the Reporter call tell, like send, when calls of tools begin and end, with the tools whose calls run;
+// a tool is named once for each call.
+func (r *Reporter) OnRunning(tell func(tools []string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tools.tell = tell
+}
+
+// running reports that a call of a tool has begun, or ended if change is negative.
+func (r *Reporter) running(tool string, change int) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tools.tell == nil || r.done {
+		return
+	}
+	if change > 0 {
+		r.tools.running = append(r.tools.running, tool)
+	} else if i := slices.Index(r.tools.running, tool); i >= 0 {
+		r.tools.running = slices.Delete(r.tools.running, i, i+1)
+	}
+	r.tools.tell(slices.Clone(r.tools.running))
 }
 
 // milestone reports a fixed value and drops a kept step event.

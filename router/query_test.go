@@ -95,6 +95,20 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// Who follows a query on a terminal is told which calls run.
+func TestRunning(t *testing.T) {
+	k := newKit(t, nil)
+	var told []string
+	q := router.Query{Text: "q", Report: router.NewReporter(func(float64, string) {}), Plan: json.RawMessage(
+		`[{"tool":"echo","arguments":{}},{"tool":"fails","arguments":{}},{"id":"c","pick":"1"}]`)}
+	q.Report.OnRunning(func(tools []string) { told = append(told, strings.Join(tools, " ")) })
+	k.query(q)
+	q.Report.Close()
+	if want := []string{"echo", "", "fails", ""}; !slices.Equal(told, want) {
+		t.Errorf("got %q, want %q", told, want)
+	}
+}
+
 // The steps of a bare array run in order, also when the plan of the answer is given back.
 func TestSequence(t *testing.T) {
 	var steps []string

@@ -149,7 +149,8 @@ func (s *queryState) runRound(ctx context.Context, r *round) error {
 	r.span = s.router.tracer.Lazy(ctx, tracing.SpanExecution, tracing.With(tracing.Round.Int(r.number)))
 	defer r.span.End()
 	r.execution = s.router.executor.Begin(ctx, execution.Request{Origin: s.q.Origin, Began: s.began,
-		Done: s.record.Outcomes, Results: s.results, Calls: s.calls, Span: r.span})
+		Done: s.record.Outcomes, Results: s.results, Calls: s.calls, Span: r.span,
+		Running: s.q.Report.running})
 	defer s.endExecution(r)
 	if err := s.plan(ctx, r); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/terminal"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/audit"
@@ -142,7 +143,7 @@ func report(stderr io.Writer, err error) int {
 		text = "interrupted"
 	}
 	for line := range strings.Lines(text) {
-		fmt.Fprintln(stderr, "nexus: "+harmless(strings.TrimSuffix(line, "\n")))
+		fmt.Fprintln(stderr, "nexus: "+terminal.Harmless(strings.TrimSuffix(line, "\n")))
 	}
 	return code
 }

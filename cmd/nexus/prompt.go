@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/terminal"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/router"
@@ -50,7 +51,7 @@ func (p *prompt) elicit(ctx context.Context, message string, form []byte) ([]byt
 	defer p.mu.Unlock()
 	p.bar.hide(true)
 	defer p.bar.hide(false)
-	fmt.Fprintln(p.w.stderr, harmless(message))
+	fmt.Fprintln(p.w.stderr, terminal.Harmless(message))
 	if len(s.Required) == 0 {
 		return []byte(`{}`), p.confirm(ctx, "")
 	}
@@ -128,7 +129,7 @@ func (p *prompt) line(ctx context.Context, text string) (string, error) {
 		p.lines = make(chan string)
 		go p.read() // cannot be interrupted; ends with standard input or the program
 	}
-	fmt.Fprint(p.w.stderr, harmless(text))
+	fmt.Fprint(p.w.stderr, terminal.Harmless(text))
 	select {
 	case line, ok := <-p.lines:
 		if !ok {

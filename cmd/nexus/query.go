@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/terminal"
+	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -59,13 +62,17 @@ func (c *queryCmd) Run(w *world) error {
 		return err
 	}
 	defer done()
-	waiting, cancel := context.WithTimeout(w.ctx, a.QueryTimeout())
+	if w.terminal && !c.JSON && !a.Settings().LLM.Plans() {
+		suggestModel(w, a.Settings())
+	}
+	waiting, cancel := context.WithTimeout(w.ctx, a.Settings().Query.Timeout)
 	_, err = await(waiting, w, local{a}, "")
 	cancel()
 	if err != nil {
 		return err
 	}
 	q.Report = router.NewReporter(bar.show)
+	q.Report.OnRunning(bar.running)
 	record, err := a.Router().Query(w.ctx, q)
 	q.Report.Close()
 	bar.close()
@@ -90,18 +97,44 @@ func (c *queryCmd) print(w *world, answer string, content json.RawMessage) error
 	for _, warning := range warnings {
 		fmt.Fprintln(w.stderr, "nexus: "+firstLine(warning, 300))
 	}
+	out := w.stdout
 	if c.JSON {
 		answer = string(indent(content))
 	} else {
 		printFlows(w, content)
+		if plain, columns, ok := w.styled(); ok {
+			layOut := terminal.Digest
+			if usage := jsonrpc.Get(jsonrpc.Get(content, "usage"), "synthesizer"); string(jsonrpc.Get(usage, "calls")) != "0" {
+				layOut = terminal.Markdown
+			}
+			out, answer = plain, layOut(answer, columns)
+		}
 	}
-	if _, err := fmt.Fprintln(w.stdout, answer); err != nil {
+	if _, err := fmt.Fprintln(out, answer); err != nil {
 		return err
 	}
 	if string(jsonrpc.Get(content, "degraded")) == "true" {
 		return &exitError{code: exitPartly}
 	}
 	return nil
+}
+
+// suggestModel says how to name a model, once for a state folder.
+func suggestModel(w *world, s *config.Settings) {
+	folder, err := s.StateFolder()
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err != nil {
+		return
+	}
+	mark, err := os.OpenFile(filepath.Join(folder, "model-suggested"), os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return // it was made before, or cannot be
+	}
+	_ = mark.Close() // it is empty
+	fmt.Fprintln(w.stderr, "nexus: no model is configured, so rules plan and the answer lists results; a model understands "+
+		"more: name one as llm.planner in config/settings.yaml (nexus config init writes an example)")
 }
 
 // maxFlows is the maximum number of flows that are printed.

@@ -3,11 +3,13 @@ package main
 import (
 	"io"
 	"os"
-	"strings"
-	"unicode"
 
 	"golang.org/x/term"
+
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/terminal"
 )
+
+const usualColumns = 80 // of a terminal that does not tell
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
@@ -30,24 +32,21 @@ type screen struct{ w io.Writer }
 
 // Write implements io.Writer.
 func (s screen) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(s.w, harmless(string(b))); err != nil {
+	if _, err := io.WriteString(s.w, terminal.Harmless(string(b))); err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
 
-// harmless replaces control characters, except tabs and line ends, by their Unicode symbols.
-func harmless(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t', !unicode.IsControl(r):
-			return r
-		case r < ' ':
-			return '␀' + r
-		case r == 0x7f:
-			return '␡'
-		default:
-			return unicode.ReplacementChar
-		}
-	}, strings.ReplaceAll(s, "\r\n", "\n"))
+// styled returns the terminal of standard output, for texts laid out by package terminal, and its columns. It reports
+// false if there is none, or if the user or the terminal wants plain text.
+func (w *world) styled() (out io.Writer, columns int, ok bool) {
+	s, ok := w.stdout.(screen)
+	if kind := os.Getenv("TERM"); !ok || kind == "" || kind == "dumb" || os.Getenv("NO_COLOR") != "" {
+		return nil, 0, false
+	}
+	if columns, ok = width(s); !ok {
+		columns = usualColumns
+	}
+	return s.w, columns, true
 }

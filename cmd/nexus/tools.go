@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/terminal"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 )
@@ -178,18 +180,10 @@ func (l *toolList) print(raw json.RawMessage, changed changedTools, last bool) e
 	if err := json.Unmarshal(raw, &listed); err != nil {
 		return fmt.Errorf("reading the tools: %w", err)
 	}
-	room := maxDescription
-	if columns, ok := width(w.stdout); ok {
-		room = max(20, min(room, columns-nameColumns-serverColumns-2))
-	}
 	if last && len(listed.Tools) == 0 && c.Search != "" {
 		fmt.Fprintf(w.stderr, "nexus: no tool matches %q; try other words, or nexus tools to list all\n", firstLine(c.Search, 100))
 	}
-	row := func(name, server, text string) error {
-		_, err := fmt.Fprintf(w.stdout, "%-*s %-*s %s\n", nameColumns, firstLine(name, 200), serverColumns, server,
-			firstLine(text, room))
-		return err
-	}
+	var rows []toolRow
 	for _, t := range listed.Tools {
 		if changed.take(t.Server, t.Name) {
 			t.Description = "[changed] " + t.Description
@@ -197,21 +191,54 @@ func (l *toolList) print(raw json.RawMessage, changed changedTools, last bool) e
 		if l.shown[t.Server] {
 			continue
 		}
-		if err := row(t.Name, t.Server, t.Description); err != nil {
-			return err
-		}
+		rows = append(rows, toolRow{t.Name, t.Server, t.Description})
 	}
-	if c.Search != "" || !last {
-		return nil
-	}
-	for _, server := range slices.Sorted(maps.Keys(changed)) { // quarantined, or not listed any more
-		for _, tool := range changed[server] {
-			if err := row(tool, server, "[changed] see "+pins.ApproveCommand(server, "")); err != nil {
-				return err
+	if c.Search == "" && last {
+		for _, server := range slices.Sorted(maps.Keys(changed)) { // quarantined, or not listed any more
+			for _, tool := range changed[server] {
+				rows = append(rows, toolRow{tool, server, "[changed] see " + pins.ApproveCommand(server, "")})
 			}
 		}
 	}
+	if out, columns, ok := w.styled(); ok && c.Search == "" {
+		return printGroups(out, rows, columns)
+	}
+	room := maxDescription
+	if columns, ok := width(w.stdout); ok {
+		room = max(20, min(room, columns-nameColumns-serverColumns-2))
+	}
+	for _, r := range rows {
+		if _, err := fmt.Fprintf(w.stdout, "%-*s %-*s %s\n", nameColumns, firstLine(r.name, 200), serverColumns, r.server,
+			firstLine(r.text, room)); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// toolRow is a line of a list of tools.
+type toolRow struct{ name, server, text string }
+
+// printGroups prints the tools of each server below its name, on a terminal.
+func printGroups(out io.Writer, rows []toolRow, columns int) error {
+	slices.SortStableFunc(rows, func(a, b toolRow) int { return strings.Compare(a.server, b.server) })
+	names := 0
+	for i := range rows {
+		rows[i].name = firstLine(rows[i].name, 200)
+		names = max(names, min(terminal.Columns(rows[i].name), columns/2))
+	}
+	var page strings.Builder
+	server := ""
+	for _, r := range rows {
+		if r.server != server {
+			server = r.server
+			page.WriteString(terminal.Bold(server) + "\n")
+		}
+		gap := strings.Repeat(" ", max(0, names-terminal.Columns(r.name)))
+		page.WriteString(terminal.Cut("  "+r.name+gap+"  "+firstLine(r.text, 1000), columns) + "\n")
+	}
+	_, err := io.WriteString(out, page.String())
+	return err
 }
 
 // changedTools are the own names of tools that are not as approved, by server.

@@ -30,6 +30,10 @@ func (r *Round) traced(ctx context.Context, c toolCall) plan.Outcome {
 	tracer, step := r.opts.Tracer, c.step
 	ctx, span := tracer.Start(ctx, tracing.Name(tracing.SpanTool, step.Tool))
 	defer span.End()
+	if running := r.req.Running; running != nil {
+		running(step.Tool, +1)
+		defer running(step.Tool, -1)
+	}
 	out := r.call(ctx, c)
 	if span.IsRecording() {
 		span.SetAttributes(tracing.Operation.String(tracing.OperationTool), tracing.Text(tracing.ToolName, step.Tool),

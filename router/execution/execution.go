@@ -72,6 +72,9 @@ type Request struct {
 	Results *Budget        // bytes of results of all rounds; nil = no limit
 	Calls   *Budget        // calls of all rounds; nil = no limit
 	Span    *tracing.Lazy  // parent of step spans; nil = the context's span
+
+	// Running is called with +1 when a call of a tool begins and -1 when it ends, concurrently; nil = unused.
+	Running func(tool string, change int)
 }
 
 // Origin describes for whom the steps of a query run.

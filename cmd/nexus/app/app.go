@@ -302,8 +302,8 @@ func (a *App) ProbeModels(ctx context.Context) {
 	a.models.probe(ctx)
 }
 
-// QueryTimeout is how long a query may take.
-func (a *App) QueryTimeout() time.Duration { return a.opts.Config.Query.Timeout }
+// Settings are those that the App was made with; the caller must not change them.
+func (a *App) Settings() *config.Settings { return &a.opts.Config.Settings }
 
 // Connect starts to connect to the servers, once. With discovery: eager it also lists their tools. The error is a
 // *catalog.Conflict.

@@ -85,6 +85,8 @@ type guards struct {
 	audit  *audit.Log             // nil = none
 	scopes map[string]*auth.Scope // of the profiles, by name
 	pins   *pins.Store
+
+	settings atomic.Pointer[config.Settings] // those in force
 }
 
 // lifecycle makes sure that each stage of an App runs once.
@@ -104,6 +106,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		a.opts.Mask = &redact.Masker{}
 	}
 	a.opts.Mask.Set(cfg.Secrets())
+	a.settings.Store(&cfg.Settings)
 	var err error
 	if a.keys, err = auth.New(cfg.Auth, auth.Options{Logger: a.log}); err != nil {
 		return nil, err

@@ -1,10 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app/console"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
@@ -54,12 +58,43 @@ func Explain(ctx context.Context, a *App, e Explained) (x Explanation, err error
 		return x, &downstream.UnknownError{What: "tool", Name: e.Tool}
 	}
 	x.Unlisted = !a.servers.Listed(server, "", tool)
-	for i, rule := range a.opts.Config.Policy {
+	for i, rule := range a.settings.Load().Policy {
 		if x.Rule == fmt.Sprintf("policy[%d]", i) {
 			x.When = rule.When
 		}
 	}
 	return x, nil
+}
+
+// explainer explains decisions for the page.
+func explainer(a *App) console.Explain {
+	return func(ctx context.Context, q console.Question) (v console.Verdict, err error) {
+		if len(q.Arguments) == 0 {
+			q.Arguments = []byte("{}")
+		}
+		profile, source := cmp.Or(q.Profile, ProfileRouter), cmp.Or(q.Source, trust.SourceClient)
+		if q.Arguments[0] != '{' {
+			return v, errors.New("the arguments are not a JSON object")
+		}
+		if err := CheckExplained(a, profile, q.Carries); err != nil {
+			return v, err
+		}
+		slices.Sort(q.Carries)
+		x, err := Explain(ctx, a, Explained{Caller: q.Caller, Tool: q.Tool, Arguments: q.Arguments,
+			Provenance: downstream.Provenance{Profile: profile, Source: source, Round: q.Round, Carries: q.Carries,
+				AfterResults: q.Round > 1}})
+		if err != nil {
+			return v, err
+		}
+		v = console.Verdict{Decision: string(x.Action), Rule: x.Rule, When: x.When, Reason: x.Reason}
+		if x.NoKey {
+			v.Notes = append(v.Notes, "no API key has that name; the call is judged without the limits of a key")
+		}
+		if x.Unlisted {
+			v.Notes = append(v.Notes, "the server does not list the tool now; it counts as destructive")
+		}
+		return v, nil
+	}
 }
 
 // CheckExplained returns an error for a profile or servers that an App does not have.

@@ -27,7 +27,7 @@ func newConsole(a *App, o *operators) *console.Console {
 		Router: a.router, Servers: a.servers, Edge: a.edge, Journal: &a.page.journal,
 		Pins: a.pins, Config: a.opts.Config.Settings,
 		Viewer: o.viewer, MCP: o.withPassword(a.edge.Streamable(a.frontend, nil)), Switch: a.switchServer,
-		Restart: restartServer(a),
+		Restart: restartServer(a), Explain: explainer(a), Access: func() config.Settings { return *a.settings.Load() },
 	}
 	if a.opts.Cluster != nil {
 		opts.Drain = a.opts.Cluster.order

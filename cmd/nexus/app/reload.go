@@ -46,6 +46,9 @@ func (a *App) Reload(cfg config.Config) error {
 	a.rate.Configure(cfg.RateLimit)
 	a.proxy.RightsChanged(access.Rights)
 	a.servers.SetPolicy(policy)
+	inForce := *a.settings.Load()
+	inForce.Auth, inForce.RateLimit, inForce.Policy = cfg.Auth, cfg.RateLimit, cfg.Policy
+	a.settings.Store(&inForce)
 	a.serverSet.configured = cfg.Servers
 	a.serverSet.placed.configure(cfg.Servers)
 	if a.opts.Cluster != nil {

@@ -56,6 +56,9 @@ type Options struct {
 	Viewer  func(r *http.Request) Viewer
 	MCP     http.Handler // /ui/mcp
 
+	Access  func() config.Settings // those in force; of auth and policy, a reload changes them
+	Explain Explain
+
 	// Switch enables or disables a server on behalf of by. The error means that the switch will not survive a restart, or
 	// is an ErrNotSwitched.
 	Switch func(server string, enabled bool, by string) error
@@ -101,6 +104,8 @@ func New(o Options) *Console {
 		"GET /ui/api/queries/{id}":            c.query,
 		"GET /ui/api/sessions":                c.sessions,
 		"GET /ui/api/models":                  c.models,
+		"GET /ui/api/access":                  func(w http.ResponseWriter, r *http.Request, v Viewer) { access(c, w, r, v) },
+		"POST /ui/api/explain":                func(w http.ResponseWriter, r *http.Request, v Viewer) { explain(c, w, r, v) },
 		"POST /ui/api/replicas/{name}/drain":  c.opts.drain,
 	} {
 		c.mux.Handle(path, own(func(w http.ResponseWriter, r *http.Request) {

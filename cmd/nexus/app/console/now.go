@@ -46,6 +46,7 @@ type nowView struct {
 	Live      []Live          `json:"live"`
 	History   map[string]any  `json:"history"`
 	Cluster   *router.Cluster `json:"cluster,omitempty"`
+	Keyed     bool            `json:"keyed"` // clients need a key or token
 }
 
 const (
@@ -68,7 +69,7 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 	n := nowView{
 		Status: health.Status, Version: health.Version, Uptime: health.UptimeSeconds, Servers: len(health.Servers),
 		Attention: []attention{}, Failures: []history.Entry{}, Live: c.opts.Journal.Running(v.sees), History: c.about(v),
-		Cluster: health.Cluster,
+		Cluster: health.Cluster, Keyed: !v.Caller.Anonymous,
 	}
 	for _, name := range c.visibleServers(v) {
 		st := health.Servers[name]

@@ -198,7 +198,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"views", testViews}, {"empty views", testEmptyViews}, {"failing step", testFailingStep}, {"filters", testFilters},
 		{"lost connection", testLostConnection}, {"ask", testAsk}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
-		{"consent", testConsent}, {"form", testForm}, {"approve tool", testApproveTool}, {"markdown", testMarkdown},
+		{"consent", testConsent}, {"form", testForm}, {"access", testAccess}, {"approve tool", testApproveTool}, {"markdown", testMarkdown},
 		{"live", testLive}, {"many tabs", testManyTabs}, {"hostile names", testHostileNames}, {"large plan", testLargePlan},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, b, s) })
@@ -221,6 +221,7 @@ func testViews(t *testing.T, b *browser.Browser, s *site) {
 		{"ask", "#/ask", "Your question"},
 		{"sessions", "#/sessions", "client session"},
 		{"models", "#/models", "gpt-test"},
+		{"access", "#/access", "shipping costs money"},
 	}
 	for name, options := range map[string]browser.Options{"light-desktop": {}, "dark-phone": {Dark: true, Phone: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +241,7 @@ func testViews(t *testing.T, b *browser.Browser, s *site) {
 	}
 }
 
-// Empty states say what to do next.
+// Empty states say what to do next, also with servers and before the first question.
 func testEmptyViews(t *testing.T, b *browser.Browser, _ *site) {
 	p := b.Open(t, open(t, func(*app.Options) {}).base+"/ui/", browser.Options{})
 	for hash, has := range map[string]string{
@@ -249,9 +250,23 @@ func testEmptyViews(t *testing.T, b *browser.Browser, _ *site) {
 	} {
 		visit(p, hash, has)
 	}
+	visit(p, "#/now", "nexus client add")
 	p.Screenshot("page-empty")
 	p.Check()
 	visit(p, "#/queries/99", "Nothing to show")
+
+	fresh := open(t, func(o *app.Options) { o.Demo = true })
+	p = b.Open(t, fresh.base+"/ui/", browser.Options{Dark: true, Phone: true})
+	p.Wait(`document.querySelector(".steps")?.textContent.includes("nexus client add claude-code --url " + location.origin + "Copy")`)
+	browser.Eval[bool](p, `(navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }, document.querySelector(".copied:last-child button").click(), true)`)
+	p.Wait(`window.copied === location.origin + "/mcp" && document.querySelector("#say").textContent === "Copied"`)
+	p.Screenshot("page-first")
+	p.Check()
+	p.Click(`.steps a[href*="15%25"]`)
+	p.Click("form.ask button.primary")
+	p.Wait(`document.querySelector(".answers")?.textContent.includes("375")`)
+	visit(p, "#/now", "The last hour")
+	p.Wait(`!document.querySelector(".steps")`)
 }
 
 // From the first view it takes two clicks to the step that failed, and a drawn step shows itself.

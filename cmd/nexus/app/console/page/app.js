@@ -8,11 +8,12 @@ import { queries } from "./queries.js";
 import { query } from "./query.js";
 import { ask } from "./ask.js";
 import { sessions, models } from "./others.js";
+import { access } from "./access.js";
 
 // A view gets { main, path, params } and returns { title, refresh(change), leave() }, all optional but the title.
 const views = { __proto__: null,
   now: () => now, servers: (p) => p[0] ? server : servers, tools: (p) => p.length > 1 ? tool : tools,
-  queries: (p) => p[0] ? query : queries, ask: () => ask, sessions: () => sessions, models: () => models,
+  queries: (p) => p[0] ? query : queries, ask: () => ask, sessions: () => sessions, models: () => models, access: () => access,
 };
 
 const main = document.getElementById("main");

@@ -1,22 +1,29 @@
 // The first view: what needs attention, then how much runs.
-import { h, s, badge, ago, count, empty, ms, span, caller, when, renew, table } from "./dom.js";
+import { h, s, badge, ago, count, ms, span, caller, when, renew, table } from "./dom.js";
 import { get } from "./net.js";
+import { questions, start } from "./start.js";
 
 export async function now({ main }) {
-  const show = (n) => renew(main, ...parts(n));
-  show(await get("now"));
-  return { title: "Now", refresh: async () => show(await get("now")) };
+  const load = async () => {
+    const n = await get("now"), quiet = !sum(n.series.queries) && !sum(n.series.calls);
+    const fresh = !n.servers || quiet && !(await get("queries", { limit: 1 })).entries.length;
+    const tries = fresh && n.servers ? await questions() : [];
+    renew(main, ...parts(n, fresh && start(n, tries)));
+  };
+  await load();
+  return { title: "Now", refresh: load };
 }
 
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 
-function parts(n) {
+function parts(n, first) {
   const q = sum(n.series.queries), c = sum(n.series.calls), e = sum(n.series.calls_failed), f = sum(n.series.queries_failed);
   return [
     h("h1", {}, "Now"),
     h("p", { class: "lead" }, badge(n.status === "healthy" ? "ok" : n.status === "degraded" ? "warn" : "bad", n.status), " ",
       n.servers ? `${n.connected} of ${count(n.servers, "server")} connected` : "no servers", `, up ${span(n.uptime_seconds)}, version ${n.version}`),
-    attention(n),
+    first,
+    n.servers > 0 && attention(n),
     n.cluster && replicas(n.cluster),
     n.live.length > 0 && h("section", { "aria-labelledby": "live" }, h("h2", { id: "live" }, "Running queries"), live(n.live)),
     n.failures.length > 0 && h("section", { "aria-labelledby": "failures" }, h("h2", { id: "failures" }, "Latest queries with problems"),
@@ -26,11 +33,11 @@ function parts(n) {
       h("div", { class: "tiles" },
         chart("Queries", q.toLocaleString(), f ? `${f.toLocaleString()} with problems` : "none with problems", n.series.queries, n.series.queries_failed),
         chart("Tool calls", c.toLocaleString(), e ? `${e.toLocaleString()} failed` : "none failed", n.series.calls, n.series.calls_failed),
-        chart("Time of queries, p95", ms(worst(n.series.p95_ms)), q ? `median ${ms(worst(n.series.p50_ms))} in the slowest minute` : "no queries", n.series.p95_ms),
+        chart("Time of queries, p95", q ? ms(worst(n.series.p95_ms)) : "–", q ? `median ${ms(worst(n.series.p50_ms))} in the slowest minute` : "no queries", n.series.p95_ms),
         h("div", { class: "tile" }, h("h3", {}, "At this moment"), h("dl", { class: "mini" },
           h("div", {}, h("dt", {}, "calls in flight"), h("dd", {}, n.in_flight)), h("div", {}, h("dt", {}, "client sessions"), h("dd", {}, h("a", { href: "#/sessions" }, n.sessions))),
           h("div", {}, h("dt", {}, "running queries"), h("dd", {}, n.live.length)))))),
-    q + c === 0 && empty("There are no queries or calls yet.", "Connect a client to ", h("code", {}, location.origin + "/mcp"), ", or ", h("a", { href: "#/ask" }, "ask a question here"), "."),
+    !first && q + c === 0 && h("p", { class: "muted" }, "No queries or calls in this time."),
     n.history.dropped > 0 && h("p", { class: "muted" }, `${count(n.history.dropped, "entry", "entries")} could not be recorded, because the disk is too slow.`),
     n.history.off && h("p", { class: "muted" }, "No history is kept; set history.entries above 0 to see queries and rates."),
   ].filter(Boolean);
@@ -49,9 +56,6 @@ const failed = (x) => {
 };
 
 function attention(n) {
-  if (n.servers === 0) {
-    return h("section", { "aria-label": "Attention" }, empty("There are no servers.", "Add some to ", h("code", {}, "servers.yaml"), " – ", h("code", {}, "nexus config import"), " takes over those of a desktop client – or try ", h("code", {}, "nexus serve --demo"), "."));
-  }
   return h("section", { "aria-labelledby": "attention" }, h("h2", { id: "attention" }, "Needs attention"),
     n.attention.length === 0 ? h("p", { class: "calmbox" }, badge("ok", "all well"), " Nothing needs attention.") :
       h("ul", { class: "rows" }, n.attention.map((a) => h("li", {}, h("a", { class: `row ${a.severity}`, href: a.link }, badge(a.severity, a.severity === "bad" ? "problem" : "warning"),

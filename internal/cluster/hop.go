@@ -22,6 +22,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Errors of [Place.Forward] and [Directory.Find].
@@ -48,6 +51,7 @@ func unavailable(cause error) error { return fmt.Errorf("%w: %w", ErrUnavailable
 const (
 	hopHeader    = "Nexus-Hop"    // v1 FROM TO NONCE MAC
 	clientHeader = "Nexus-Client" // address of the client
+	tracedHeader = "Nexus-Traced" // the trace context in the headers is that of the sending replica; may be missing
 	answerHeader = "Nexus-Answer" // v1 INCARNATION MAC
 )
 
@@ -139,11 +143,16 @@ func (h *hops) authentic(given string, parts ...string) (key []byte, ok bool) {
 	return nil, false
 }
 
-// sign adds the headers of a hop to a request, and returns its nonce.
+// sign adds the headers of a hop to a request, with the span of its context, and returns its nonce.
 func (h *hops) sign(r *http.Request, from, to uint64, client string) (nonce string) {
 	nonce = h.sender + "-" + number(h.sent.Add(1))
 	a, b := number(from), number(to)
 	r.Header.Set(clientHeader, client)
+	r.Header.Del(tracedHeader)
+	if ctx := r.Context(); trace.SpanContextFromContext(ctx).IsValid() {
+		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
+		r.Header.Set(tracedHeader, "v1")
+	}
 	r.Header.Set(hopHeader, "v1 "+a+" "+b+" "+nonce+" "+
 		mac(h.replica.config.Keys()[0], "hop", a, b, nonce, r.Method, r.URL.RequestURI(), r.Host, client))
 	return nonce
@@ -414,6 +423,11 @@ func FromReplica(ctx context.Context) bool { return ctx.Value(forwardedKey{}) ==
 // Forwarded reports whether a request came from another replica. It must not be forwarded again: if its session is not
 // here, the response is 421.
 func Forwarded(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil }
+
+// Traced reports whether the trace context in the headers of a request is that of the replica that has sent it.
+func Traced(ctx context.Context, header http.Header) bool {
+	return Forwarded(ctx) && header[tracedHeader] != nil
+}
 
 // Receive returns a handler that accepts requests of other replicas as those of their clients, and passes all others
 // on without the headers of a hop. It belongs at the outside, around all checks of hosts, addresses and credentials.

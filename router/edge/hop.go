@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
@@ -20,7 +19,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
@@ -54,7 +52,8 @@ func (a hop) pass(w http.ResponseWriter, r *http.Request, caller auth.Caller, to
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	if e.tracer.On() {
-		within, links := tracing.Remote{Header: r.Header}.Context(ctx, !caller.Anonymous)
+		in, _ := inbound.Parse(body) // a batch has no trace context of its own
+		within, links := remote(r.Header, &in).Context(ctx, trusted(caller, r.Header))
 		var span trace.Span
 		ctx, span = e.tracer.Start(within, "forward", trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...))
 		defer span.End()
@@ -184,13 +183,10 @@ func keepCredentials(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), credentialsKey{}, c))
 }
 
-// original returns the request as it came, within the span of ctx.
+// original returns the request as it came, with ctx.
 func original(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	r = r.WithContext(ctx)
 	r.Header = maps.Clone(r.Header)
-	if trace.SpanContextFromContext(ctx).IsSampled() {
-		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
-	}
 	if c, ok := ctx.Value(credentialsKey{}).(*credentials); ok {
 		for name, values := range map[string][]string{"Authorization": c.authorization, "X-Api-Key": c.apiKey} {
 			if values != nil {

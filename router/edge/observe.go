@@ -3,12 +3,15 @@ package edge
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/cluster"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
@@ -35,8 +38,11 @@ type observed struct {
 func (ep *endpoint) observe(ctx context.Context, x *Exchange) (_ context.Context, o observed) {
 	e := ep.edge
 	var links []trace.Link
-	if x.remote.Sent() {
-		ctx, links = x.remote.Context(ctx, trusted(x))
+	switch {
+	case cluster.Traced(ctx, x.Header): // the other replica has read what the client sent
+		ctx, links = tracing.Remote{Header: x.Header}.Context(ctx, true)
+	case x.remote.Sent():
+		ctx, links = x.remote.Context(ctx, trusted(x.Caller, x.Header))
 	}
 	if !e.tracer.On() && e.served == nil {
 		return ctx, o
@@ -85,9 +91,14 @@ func attributesOf(x *Exchange, name string) []attribute.KeyValue {
 		tracing.Caller.String(x.Caller.ID), tracing.Transport.String(transport))
 }
 
+// remote returns the trace context of a message with the headers that it came with.
+func remote(header http.Header, in *inbound.Message) tracing.Remote {
+	return tracing.Remote{Parent: in.TraceParent, State: in.TraceState, Header: header}
+}
+
 // trusted reports whether spans may have the client's span as parent: it has a key or is on this machine.
-func trusted(x *Exchange) bool {
-	return !x.Caller.Anonymous || x.Header == nil || isLoopback(strings.TrimPrefix(x.Caller.ID, "addr:"))
+func trusted(caller auth.Caller, header http.Header) bool {
+	return !caller.Anonymous || header == nil || isLoopback(strings.TrimPrefix(caller.ID, "addr:"))
 }
 
 // failureOf returns the error type of a request; empty if it succeeded.

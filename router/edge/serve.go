@@ -11,7 +11,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
-	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
 )
 
@@ -49,7 +48,7 @@ func (ep *endpoint) fill(x *Exchange, src source, s *session, in *inbound.Messag
 	x.Surface = cmp.Or(ep.surface, src.path)
 	x.ProgressToken = in.ProgressToken
 	x.Header = src.header
-	x.remote = tracing.Remote{Parent: in.TraceParent, State: in.TraceState, Header: src.header}
+	x.remote = remote(src.header, in)
 	x.entry.table = &ep.edge.sessionless
 	if s != nil {
 		s.touch()

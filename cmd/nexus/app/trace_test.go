@@ -3,14 +3,11 @@ package app_test
 import (
 	"context"
 	"encoding/hex"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -18,40 +15,18 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+	"github.com/agenticnexus/agenticnexus/tests/spantest"
 )
 
-// sink is a collector that keeps the spans it gets over OTLP.
-type sink struct {
-	mu    sync.Mutex
-	spans []*tracepb.Span
-}
-
 // collect sends the traces of the Apps of a test to a sink.
-func collect(t *testing.T) *sink {
+func collect(t *testing.T) *spantest.Sink {
 	t.Helper()
-	s := &sink{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		var data tracepb.TracesData
-		if err := proto.Unmarshal(body, &data); err != nil {
-			t.Errorf("the sink got no traces: %v", err)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, resource := range data.ResourceSpans {
-			for _, scope := range resource.ScopeSpans {
-				s.spans = append(s.spans, scope.Spans...)
-			}
-		}
-	}))
-	t.Cleanup(server.Close)
-	exportTo(t, server.URL)
+	s := spantest.New(t)
+	exportTo(t, s.URL)
 	return s
 }
 
@@ -65,54 +40,6 @@ func exportTo(t *testing.T, url string) {
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url)
 	t.Setenv("OTEL_TRACES_SAMPLER", "parentbased_always_on")
-}
-
-// tree writes the spans below a parent: name, kind of server or client spans, attributes that are asked for, and error.
-func (s *sink) tree(parent []byte, attributes ...string) string {
-	var b strings.Builder
-	s.write(&b, parent, "", attributes)
-	return b.String()
-}
-
-func (s *sink) write(b *strings.Builder, parent []byte, indent string, attributes []string) {
-	children := slices.Clone(s.spans)
-	children = slices.DeleteFunc(children, func(p *tracepb.Span) bool { return string(p.ParentSpanId) != string(parent) })
-	slices.SortFunc(children, func(a, b *tracepb.Span) int { return strings.Compare(s.line(a, attributes), s.line(b, attributes)) })
-	for _, span := range children {
-		b.WriteString(indent + s.line(span, attributes) + "\n")
-		s.write(b, span.SpanId, indent+"  ", attributes)
-	}
-}
-
-func (s *sink) line(span *tracepb.Span, attributes []string) string {
-	line := span.Name
-	switch span.Kind {
-	case tracepb.Span_SPAN_KIND_SERVER:
-		line += " (server)"
-	case tracepb.Span_SPAN_KIND_CLIENT:
-		line += " (client)"
-	}
-	for _, name := range attributes {
-		if v := attribute(span, name); v != "" {
-			line += " " + name[strings.LastIndexByte(name, '.')+1:] + "=" + v
-		}
-	}
-	if span.Status.GetCode() == tracepb.Status_STATUS_CODE_ERROR {
-		line += " ERROR " + attribute(span, "error.type")
-	}
-	return line
-}
-
-func attribute(span *tracepb.Span, name string) string {
-	i := slices.IndexFunc(span.Attributes, func(kv *commonpb.KeyValue) bool { return kv.Key == name })
-	if i < 0 {
-		return ""
-	}
-	v := span.Attributes[i].Value
-	if n, ok := v.Value.(*commonpb.AnyValue_IntValue); ok {
-		return strconv.FormatInt(n.IntValue, 10)
-	}
-	return v.GetStringValue()
 }
 
 // instrumented is a server of the official SDK that others instrumented: its spans have the parents that _meta names.
@@ -189,12 +116,12 @@ func TestTraceOfAQuery(t *testing.T) {
 		t.Errorf("log of the retry: got %v, want the ids of the trace", line)
 	}
 	var root []byte
-	for _, span := range s.spans {
+	for _, span := range s.Spans() {
 		if span.Name == "process_query" {
 			root = span.SpanId
 		}
 	}
-	got := s.tree(root, "nexus.round", "nexus.step", "nexus.attempts", "nexus.attempt", "mcp.method.name", "gen_ai.operation.name",
+	got := s.Tree(root, "nexus.round", "nexus.step", "nexus.attempts", "nexus.attempt", "mcp.method.name", "gen_ai.operation.name",
 		"gen_ai.request.model", "rpc.response.status_code")
 	want := `execution round=1
   execute_tool count step=s1 attempts=1 name=execute_tool
@@ -212,12 +139,12 @@ synthesis
 	if got != want {
 		t.Errorf("spans of the query: got\n%swant\n%s", got, want)
 	}
-	for _, span := range s.spans {
+	for _, span := range s.Spans() {
 		switch {
-		case span.Name == "tools/call process_query" && (attribute(span, "gen_ai.tool.name") != "process_query" ||
+		case span.Name == "tools/call process_query" && (span.Attribute("gen_ai.tool.name") != "process_query" ||
 			string(span.SpanId) == string(root)):
 			t.Errorf("the server span: got %v", span)
-		case span.Name == "execution" && (len(span.Events) != 1 || attribute(span, "nexus.failed") != "2"):
+		case span.Name == "execution" && (len(span.Events) != 1 || span.Attribute("nexus.failed") != "2"):
 			t.Errorf("execution: got %v, want an event for the step that depends on the failed one", span)
 		}
 		if strings.Contains(span.String(), "s3cr3t") || strings.Contains(span.String(), "alice") {
@@ -226,7 +153,7 @@ synthesis
 	}
 	joined := 0
 	for _, span := range others.GetSpans() {
-		if span.Name == "tools/call" && span.SpanContext.TraceID().String() == parentTrace && s.has(span.Parent.SpanID().String(), "tools/call count") {
+		if span.Name == "tools/call" && span.SpanContext.TraceID().String() == parentTrace && has(s, span.Parent.SpanID().String(), "tools/call count") {
 			joined++
 		}
 	}
@@ -241,8 +168,8 @@ synthesis
 }
 
 // has reports whether a span has an id, in hexadecimal, and a name.
-func (s *sink) has(id, name string) bool {
-	return slices.ContainsFunc(s.spans, func(p *tracepb.Span) bool { return hex.EncodeToString(p.SpanId) == id && p.Name == name })
+func has(s *spantest.Sink, id, name string) bool {
+	return slices.ContainsFunc(s.Spans(), func(p spantest.Span) bool { return hex.EncodeToString(p.SpanId) == id && p.Name == name })
 }
 
 // On the proxy surface there are a server and a client span, and the server gets what the client sent. Callers from
@@ -272,7 +199,7 @@ func TestTraceOfAForwardedCall(t *testing.T) {
 	}
 	r.stop(deadline)
 	trusted, linked := 0, 0
-	for _, span := range s.spans {
+	for _, span := range s.Spans() {
 		if span.Name != "tools/call a__look" {
 			continue
 		}
@@ -282,7 +209,7 @@ func TestTraceOfAForwardedCall(t *testing.T) {
 		case len(span.ParentSpanId) == 0 && len(span.Links) == 1 && hex.EncodeToString(span.Links[0].SpanId) == parentSpan && hex.EncodeToString(span.TraceId) != parentTrace:
 			linked++
 		}
-		if below := s.tree(span.SpanId); below != "tools/call look (client)\n" {
+		if below := s.Tree(span.SpanId); below != "tools/call look (client)\n" {
 			t.Errorf("below the server span: got %q, want one client span", below)
 		}
 	}
@@ -297,12 +224,12 @@ func TestTraceOfPlanningByRules(t *testing.T) {
 	r := start(t, func(o *app.Options) { o.Demo = true })
 	a := r.dial("", nil).query(`{"query":"15% of $2500"}`)
 	r.stop(deadline)
-	for _, span := range s.spans {
-		if span.Name == "planning" && (!strings.HasPrefix(s.tree(span.SpanId), "search_tools\n") || hex.EncodeToString(span.TraceId) != a.TraceID) {
-			t.Errorf("below planning: got %q of trace %x, want searches of trace %s", s.tree(span.SpanId), span.TraceId, a.TraceID)
+	for _, span := range s.Spans() {
+		if span.Name == "planning" && (!strings.HasPrefix(s.Tree(span.SpanId), "search_tools\n") || hex.EncodeToString(span.TraceId) != a.TraceID) {
+			t.Errorf("below planning: got %q of trace %x, want searches of trace %s", s.Tree(span.SpanId), span.TraceId, a.TraceID)
 		}
 	}
-	if !slices.ContainsFunc(s.spans, func(p *tracepb.Span) bool { return p.Name == "planning" }) {
+	if !slices.ContainsFunc(s.Spans(), func(p spantest.Span) bool { return p.Name == "planning" }) {
 		t.Error("got no span of planning")
 	}
 }
@@ -319,7 +246,7 @@ func TestTraceWithContent(t *testing.T) {
 	r.dial("", nil).query(`{"query":"how is the weather in Bern"}`)
 	r.stop(deadline)
 	text := ""
-	for _, span := range s.spans {
+	for _, span := range s.Spans() {
 		text += span.String()
 	}
 	for _, want := range []string{"how is the weather", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "Bern", "Done."} {
@@ -350,12 +277,12 @@ func TestTraceOfLongNames(t *testing.T) {
 	}
 	send("/mcp", "tools/call", `{"name":"process_query","arguments":{"query":"q","plan":[{"id":"`+long+`","tool":"a__look"},{"id":"t","tool":"`+long+`"}]}}`)
 	r.stop(deadline)
-	for _, span := range s.spans {
+	for _, span := range s.Spans() {
 		if n := proto.Size(span); n > 4000 {
 			t.Errorf("got a span of %d bytes, %.200s, want at most 4000", n, span.Name)
 		}
 	}
-	if len(s.spans) < 10 {
-		t.Errorf("got %d spans, want those of 10 requests", len(s.spans))
+	if len(s.Spans()) < 10 {
+		t.Errorf("got %d spans, want those of 10 requests", len(s.Spans()))
 	}
 }

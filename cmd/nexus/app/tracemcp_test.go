@@ -48,7 +48,7 @@ resources/read (server) uri=sdk__file:///a?token=[redacted] status_code=-32602 E
 		if !content {
 			want = strings.NewReplacer(" uri=sdk__file:///a?token=[redacted]", "", " uri=file:///a?token=[redacted]", "").Replace(want)
 		}
-		if got := sink.tree(nil, "gen_ai.prompt.name", "gen_ai.tool.name", "mcp.resource.uri", "rpc.response.status_code"); got != want {
+		if got := sink.Tree(nil, "gen_ai.prompt.name", "gen_ai.tool.name", "mcp.resource.uri", "rpc.response.status_code"); got != want {
 			t.Errorf("content %t: got\n%swant\n%s", content, got, want)
 		}
 	}
@@ -64,9 +64,9 @@ func TestTraceOfAQueryThatIsLate(t *testing.T) {
 	<-cancelled
 	_, metrics := r.raw("GET", "/metrics", "", nil)
 	r.stop(deadline)
-	for _, span := range s.spans {
-		if strings.HasSuffix(span.Name, " hang") && attribute(span, "error.type") != "timeout" {
-			t.Errorf("%s: got the type %q, want timeout", span.Name, attribute(span, "error.type"))
+	for _, span := range s.Spans() {
+		if strings.HasSuffix(span.Name, " hang") && span.Attribute("error.type") != "timeout" {
+			t.Errorf("%s: got the type %q, want timeout", span.Name, span.Attribute("error.type"))
 		}
 	}
 	if want := `mcp_client_operation_duration_seconds_count{error_type="timeout",gen_ai_tool_name="hang",`; !strings.Contains(metrics, want) {
@@ -118,8 +118,8 @@ func TestClosedConnectionIsACancellation(t *testing.T) {
 				t.Errorf("log: got %v, want a cancelled query at level INFO", line)
 			}
 			failed := 0
-			for _, span := range s.spans {
-				if got := attribute(span, "error.type"); got != "" {
+			for _, span := range s.Spans() {
+				if got := span.Attribute("error.type"); got != "" {
 					failed++
 					if got != "cancelled" {
 						t.Errorf("%s: got the type %s, want cancelled", span.Name, got)

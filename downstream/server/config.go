@@ -56,6 +56,13 @@ type Config struct {
 	Unusable string            `yaml:"-"`          // why it is disabled nevertheless; empty = it is not
 	Replica  string            `yaml:"-" json:"-"` // of a cluster that alone runs the server; empty = each does, or none
 	Via      http.RoundTripper `yaml:"-" json:"-"` // for requests to that replica; comparable; nil = not needed
+	Lease    Lease             `yaml:"-" json:"-"` // under which this replica runs the server; comparable; nil = none
+}
+
+// Lease lets a replica of a cluster use a server that runs at one of them alone.
+type Lease interface {
+	// Acts returns nil as long as no other replica may run the server. It does not block.
+	Acts() error
 }
 
 // Values of placement: which replicas of a cluster run the server.
@@ -72,6 +79,9 @@ const (
 
 // Private reports whether the server's results are confidential.
 func (c Config) Private() bool { return c.Data == DataPrivate }
+
+// held reports whether this process may use the server of a lease.
+func held(l Lease) bool { return l == nil || l.Acts() == nil }
 
 // OAuth returns the server's OAuth settings; ok is false if it needs no tokens.
 func (c Config) OAuth() (s oauth.Server, ok bool) {

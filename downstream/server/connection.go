@@ -80,9 +80,9 @@ func (c *Connection) Session() *link.Session {
 	return c.open()
 }
 
-// open returns the open session. The caller holds c.mu.
+// open returns the open session unless another replica may run the server now. The caller holds c.mu.
 func (c *Connection) open() *link.Session {
-	if c.session == nil || c.session.Err() != nil {
+	if c.session == nil || c.session.Err() != nil || !held(c.server.Config.Lease) {
 		return nil
 	}
 	return c.session
@@ -130,6 +130,8 @@ func (c *Connection) join() (*attempt, error) {
 		return nil, c.unused()
 	case c.server.Queue.IsRetired():
 		return nil, admission.ErrRetired
+	case !held(c.server.Config.Lease): // it is about to be replaced
+		return nil, c.server.failure(reason.Unavailable, "this replica has lost the lease under which it ran it")
 	case c.attempt != nil:
 		return c.attempt, nil
 	}

@@ -20,6 +20,7 @@ import (
 // and serves its own to them. A nil placement changes nothing.
 type placement struct {
 	sole    *cluster.Sole
+	lease   server.Lease              // of this replica
 	peers   *edge.Edge                // serves the other replicas
 	holders map[string]cluster.Holder // by server; App.lifecycle.reloading guards it
 
@@ -53,7 +54,7 @@ func (p *placement) configure(servers []downstream.ServerConfig) {
 func (p *placement) attach(a *App, r *cluster.Replica) {
 	p.peers = edge.New(edge.Options{Logger: a.log, Name: router.Name, Version: a.opts.Version,
 		Limits: a.opts.Config.Limits, Tracer: a.telemetry.Tracer()})
-	p.sole = cluster.NewSole(r)
+	p.sole, p.lease = cluster.NewSole(r), r.Directory()
 	p.sole.Names = func() []string {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -89,6 +90,7 @@ func (p *placement) of(c downstream.ServerConfig) downstream.ServerConfig {
 	at := p.holders[c.Name]
 	c.Replica = at.Name
 	if at.Here {
+		c.Lease = p.lease
 		return c
 	}
 	if c.ConnectTimeout = max(c.ConnectLimit(), server.DefaultConnectTimeout); c.PerClient() {

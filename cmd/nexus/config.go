@@ -1,12 +1,11 @@
 package main
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"regexp"
 
 	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
@@ -71,12 +70,12 @@ var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // Run prints a new key and the settings that accept it. The key is not stored.
 func (c *keysNewCmd) Run(w *world) error {
-	key := "nx_" + rand.Text() + rand.Text()
+	key, hash := auth.NewKey()
 	name := c.Name
 	if !plainName.MatchString(name) {
 		name = string(jsonrpc.StringID(name)) // a JSON string is valid YAML
 	}
-	_, err := fmt.Fprintf(w.stdout, "key (shown once): %s\n\nfor settings.yaml:\nauth:\n  api_keys:\n    - name: %s\n      sha256: %x\n",
-		key, name, sha256.Sum256([]byte(key)))
+	_, err := fmt.Fprintf(w.stdout, "key (shown once): %s\n\nfor settings.yaml:\nauth:\n  api_keys:\n    - name: %s\n      sha256: %s\n",
+		key, name, hash)
 	return err
 }

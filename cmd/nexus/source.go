@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,19 @@ func (s *source) options() config.Options {
 func (s *source) ignored() string {
 	if s.Demo && len(s.Config) == 0 && config.Implied() {
 		return config.DefaultFolder
+	}
+	return ""
+}
+
+// folder returns the folder of the configuration if that is one folder.
+func (s *source) folder() string {
+	switch {
+	case len(s.Config) == 0 && !s.Demo:
+		return config.DefaultFolder
+	case len(s.Config) == 1:
+		if info, err := os.Stat(s.Config[0]); err == nil && info.IsDir() {
+			return s.Config[0]
+		}
 	}
 	return ""
 }
@@ -156,7 +170,7 @@ func (s *source) app(ctx context.Context, cfg config.Config, t *tape.Tape, logs 
 		return nil, &exitError{exitUsage, err.Error()}
 	}
 	opts := app.Options{
-		Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Mask: mask, Tape: t,
+		Config: cfg, Demo: s.Demo, Version: version, Logger: logger, Level: level, Mask: mask, Tape: t, Folder: s.folder(),
 	}
 	if s.joins && cfg.Cluster.Enabled() {
 		if opts.Cluster, err = app.Join(ctx, cfg.Cluster, logger); err != nil {

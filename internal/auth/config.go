@@ -1,6 +1,18 @@
 package auth
 
-import "github.com/agenticnexus/agenticnexus/internal/redact"
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/agenticnexus/agenticnexus/internal/redact"
+)
+
+// NewKey returns a new random key and its SHA-256 in hex.
+func NewKey() (key, hash string) {
+	key = "nx_" + rand.Text() + rand.Text()
+	return key, fmt.Sprintf("%x", sha256.Sum256([]byte(key)))
+}
 
 // Config configures the access to the router. In files, each key sets exactly one of SHA256, Env and File.
 type Config struct {

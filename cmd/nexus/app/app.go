@@ -57,6 +57,7 @@ type Options struct {
 	Mask    *redact.Masker // of Logger; the App tells it the secrets of the configuration
 	Tape    *tape.Tape     // records or replays; nil does neither
 	Cluster *Cluster       // of Join; nil = the App runs alone
+	Folder  string         // of the configuration, for operators to change on the page; empty = they cannot
 }
 
 // App is a running router, or one that can be started.

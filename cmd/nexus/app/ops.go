@@ -29,8 +29,9 @@ func newConsole(a *App, o *operators) *console.Console {
 		Viewer: o.viewer, MCP: o.withPassword(a.edge.Streamable(a.frontend, nil)), Switch: a.switchServer,
 		Restart: restartServer(a), Explain: explainer(a), Access: func() config.Settings { return *a.settings.Load() },
 	}
+	opts.Edit = console.Edit{Folder: a.opts.Folder, Log: a.log}
 	if a.opts.Cluster != nil {
-		opts.Drain = a.opts.Cluster.order
+		opts.Drain, opts.Edit.Folder = a.opts.Cluster.order, "" // the replicas read one configuration
 	}
 	return console.New(opts)
 }

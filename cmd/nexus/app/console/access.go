@@ -72,7 +72,7 @@ func access(c *Console, w http.ResponseWriter, _ *http.Request, v Viewer) {
 		issuer = s.Auth.OAuth.Issuer
 	}
 	reply(w, map[string]any{"keys": keys, "issuer": issuer, "profiles": profiles, "policy": rules,
-		"confirm_writes": s.Execution.ConfirmWrites})
+		"confirm_writes": s.Execution.ConfirmWrites, "fixed": c.opts.Edit.fixed()})
 }
 
 // Question is a call whose decision is explained.

@@ -58,6 +58,7 @@ type Options struct {
 
 	Access  func() config.Settings // those in force; of auth and policy, a reload changes them
 	Explain Explain
+	Edit    Edit
 
 	// Switch enables or disables a server on behalf of by. The error means that the switch will not survive a restart, or
 	// is an ErrNotSwitched.
@@ -106,6 +107,8 @@ func New(o Options) *Console {
 		"GET /ui/api/models":                  c.models,
 		"GET /ui/api/access":                  func(w http.ResponseWriter, r *http.Request, v Viewer) { access(c, w, r, v) },
 		"POST /ui/api/explain":                func(w http.ResponseWriter, r *http.Request, v Viewer) { explain(c, w, r, v) },
+		"POST /ui/api/keys":                   func(w http.ResponseWriter, r *http.Request, v Viewer) { createKey(c, w, r, v) },
+		"POST /ui/api/keys/{name}/revoke":     func(w http.ResponseWriter, r *http.Request, v Viewer) { revokeKey(c, w, r, v) },
 		"POST /ui/api/replicas/{name}/drain":  c.opts.drain,
 	} {
 		c.mux.Handle(path, own(func(w http.ResponseWriter, r *http.Request) {

@@ -30,6 +30,7 @@ import (
 type site struct {
 	t    *testing.T
 	base string
+	app  *app.App
 }
 
 // open starts a router.
@@ -51,7 +52,7 @@ func open(t *testing.T, change func(o *app.Options)) *site {
 		defer cancel()
 		_ = a.Stop(ctx) // pages may be open still
 	})
-	return &site{t, "http://" + a.Addr()}
+	return &site{t, "http://" + a.Addr(), a}
 }
 
 // post calls a tool and returns what came.
@@ -198,7 +199,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"views", testViews}, {"empty views", testEmptyViews}, {"failing step", testFailingStep}, {"filters", testFilters},
 		{"lost connection", testLostConnection}, {"ask", testAsk}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
-		{"consent", testConsent}, {"form", testForm}, {"access", testAccess}, {"approve tool", testApproveTool}, {"markdown", testMarkdown},
+		{"consent", testConsent}, {"form", testForm}, {"access", testAccess}, {"keys", testKeys}, {"approve tool", testApproveTool}, {"markdown", testMarkdown},
 		{"live", testLive}, {"many tabs", testManyTabs}, {"hostile names", testHostileNames}, {"large plan", testLargePlan},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, b, s) })

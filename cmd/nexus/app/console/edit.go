@@ -1,0 +1,115 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
+	edits "github.com/agenticnexus/agenticnexus/internal/change"
+)
+
+// Edit is the configuration that operators may change on the page. The router reads it again when it changes.
+type Edit struct {
+	Folder string // empty = none
+	Log    *slog.Logger
+}
+
+// fixed tells why the configuration cannot be changed; empty if it can.
+func (e Edit) fixed() string {
+	if e.Folder == "" {
+		return "the configuration is not one folder of this router alone; change it where it comes from"
+	}
+	return ""
+}
+
+// refused answers a request for a change that the viewer must not make.
+func (e Edit) refused(w http.ResponseWriter, v Viewer) bool {
+	switch {
+	case !v.Operator || !v.maySwitch():
+		fail(w, http.StatusForbidden, "only a key with ops: true and without limits can change the configuration")
+	case e.fixed() != "":
+		fail(w, http.StatusConflict, e.fixed())
+	default:
+		return false
+	}
+	return true
+}
+
+// apply makes changes of files, and answers if it cannot.
+func (e Edit) apply(ctx context.Context, w http.ResponseWriter, v Viewer, what string, files ...*edits.Change) bool {
+	for _, f := range files {
+		err := f.Writable()
+		if err == nil {
+			err = f.Apply(ctx, "")
+		}
+		if err != nil {
+			status := http.StatusServiceUnavailable
+			if errors.Is(err, edits.ErrMeanwhile) {
+				status = http.StatusConflict
+			}
+			fail(w, status, err.Error())
+			return false
+		}
+	}
+	e.Log.Warn("configuration changed on the page", "what", what, "by", v.Caller.Name)
+	return true
+}
+
+// keyNames matches the names of keys that the page makes.
+var keyNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$`)
+
+// createKey adds an API key to the settings, and shows it once.
+func createKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
+	var order struct {
+		Name    string   `json:"name"`
+		Servers []string `json:"servers"` // empty = all
+		Ops     bool     `json:"ops"`
+	}
+	if !read(w, r, &order) || c.opts.Edit.refused(w, v) {
+		return
+	}
+	keys, known := c.opts.Access().Auth.APIKeys, c.opts.Servers.Servers()
+	switch {
+	case !keyNames.MatchString(order.Name):
+		fail(w, http.StatusBadRequest, "the name of a key has 1 to 64 letters, digits and . _ @ - inside")
+	case slices.ContainsFunc(keys, func(k auth.KeyConfig) bool { return k.Name == order.Name }):
+		fail(w, http.StatusConflict, "another key has that name")
+	case slices.ContainsFunc(order.Servers, func(name string) bool { return !slices.Contains(known, name) }):
+		fail(w, http.StatusBadRequest, "a server of the key does not exist")
+	case len(keys) == 0 && (!order.Ops || len(order.Servers) > 0):
+		fail(w, http.StatusBadRequest, "the first key needs all rights, or nobody could change the configuration here again")
+	default:
+		key, hash := auth.NewKey()
+		file, err := config.AddKey(c.opts.Edit.Folder, auth.KeyConfig{
+			Name: order.Name, SHA256: hash, Servers: order.Servers, Ops: order.Ops})
+		if err != nil {
+			fail(w, http.StatusConflict, err.Error())
+			return
+		}
+		if c.opts.Edit.apply(r.Context(), w, v, "key "+order.Name+" added", file) {
+			reply(w, map[string]any{"key": key})
+		}
+	}
+}
+
+// revokeKey removes an API key from the settings.
+func revokeKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
+	var order struct{}
+	if !read(w, r, &order) || c.opts.Edit.refused(w, v) {
+		return
+	}
+	name := r.PathValue("name")
+	file, err := config.RemoveKey(c.opts.Edit.Folder, name)
+	if err != nil {
+		fail(w, http.StatusConflict, err.Error())
+		return
+	}
+	if c.opts.Edit.apply(r.Context(), w, v, "key "+name+" removed", file) {
+		reply(w, map[string]any{"revoked": true})
+	}
+}

@@ -71,7 +71,7 @@ func (b *Batch) WriteHTML(w io.Writer, f *Figures) error {
 	low, high := outward(f.PassRate)
 	return writePage(w, page, map[string]any{
 		"Figures": f, "Script": template.JS(script), "Rows": rows, "More": more, "Kinds": kinds(),
-		"Path": b.Path, "Details": lists,
+		"Path": b.Path, "Failed": lists[0], "Others": lists[1:],
 		"Percents": []float64{100 * f.PassRate.Value, low, high},
 	})
 }

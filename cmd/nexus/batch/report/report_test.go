@@ -96,6 +96,28 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// Whatever form a report has, it begins with the lines that failed.
+func TestFailuresFirst(t *testing.T) {
+	b := write(t, 10, 1)
+	f := figures(t, b)
+	var text, markdown, page strings.Builder
+	if err := errors.Join(f.WriteText(&text), f.WriteMarkdown(&markdown), b.WriteHTML(&page, f)); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ form, report, other string }{
+		{"text", text.String(), "pass rate"}, {"Markdown", markdown.String(), "pass rate"}, {"HTML", page.String(), "By reason</h2>"},
+	} {
+		_, body, _ := strings.Cut(row.report, "</header>")
+		if body == "" {
+			body = row.report
+		}
+		failure, other := strings.Index(body, "case 00009"), strings.Index(body, row.other)
+		if failure < 0 || other < failure {
+			t.Errorf("%s: got the failure at %d and %q at %d, want the failure first", row.form, failure, row.other, other)
+		}
+	}
+}
+
 func TestJUnitIsXML(t *testing.T) {
 	b := write(t, 30, 1)
 	var out bytes.Buffer

@@ -19,16 +19,12 @@ const maxListed = 10
 // maxRow bounds a line of a summary in bytes.
 const maxRow = 4000
 
-// WriteText writes a summary for a terminal.
+// WriteText writes a summary for a terminal, failures first.
 func (f *Figures) WriteText(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		b.WriteString(textRow(name, fmt.Sprintf(format, args...)))
 	}
-	f.rates(row)
-	row("latency", "p50 %s, p95 %s, p99 %s, most %s", seconds(f.Latency.P50), seconds(f.Latency.P95), seconds(f.Latency.P99), seconds(f.Latency.Max))
-	row("time", "planning %.1f ms, executing %.1f ms, answering %.1f ms, on average", f.Time.Plan, f.Time.Execute, f.Time.Synthesize)
-	f.usage(row)
 	for i, d := range f.Failures {
 		if i == maxListed {
 			row("", "… and %d more", f.Failed+f.Errors-maxListed)
@@ -36,6 +32,10 @@ func (f *Figures) WriteText(w io.Writer) error {
 		}
 		row(d.Outcome, "%s: %s", d.name(), strings.Join(d.Reasons, "; "))
 	}
+	f.rates(row)
+	row("latency", "p50 %s, p95 %s, p99 %s, most %s", seconds(f.Latency.P50), seconds(f.Latency.P95), seconds(f.Latency.P99), seconds(f.Latency.Max))
+	row("time", "planning %.1f ms, executing %.1f ms, answering %.1f ms, on average", f.Time.Plan, f.Time.Execute, f.Time.Synthesize)
+	f.usage(row)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -100,10 +100,20 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.2f s", s)
 }
 
-// WriteMarkdown writes tables for a pull request.
+// WriteMarkdown writes tables for a pull request, failures first.
 func (f *Figures) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Batch: %.1f %% passed\n\n| | |\n|---|---|\n", 100*f.PassRate.Value)
+	fmt.Fprintf(&b, "## Batch: %.1f %% passed\n", 100*f.PassRate.Value)
+	if len(f.Failures) > 0 {
+		b.WriteString("\n| failed | why |\n|---|---|\n")
+		for _, d := range f.Failures {
+			fmt.Fprintf(&b, "| %s | %s |\n", cell(d.name()), cell(strings.Join(d.Reasons, "; ")))
+		}
+		if more := f.Failed + f.Errors - len(f.Failures); more > 0 {
+			fmt.Fprintf(&b, "| … | %d more |\n", more)
+		}
+	}
+	b.WriteString("\n| | |\n|---|---|\n")
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
 	}
@@ -118,15 +128,6 @@ func (f *Figures) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "\n| %s | lines | passed |\n|---|---:|---:|\n", kind)
 		for _, g := range groups {
 			fmt.Fprintf(&b, "| %s | %d | %d |\n", cell(g.Name), g.Lines, g.Passed)
-		}
-	}
-	if len(f.Failures) > 0 {
-		b.WriteString("\n| failed | why |\n|---|---|\n")
-		for _, d := range f.Failures {
-			fmt.Fprintf(&b, "| %s | %s |\n", cell(d.name()), cell(strings.Join(d.Reasons, "; ")))
-		}
-		if more := f.Failed + f.Errors - len(f.Failures); more > 0 {
-			fmt.Fprintf(&b, "| … | %d more |\n", more)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

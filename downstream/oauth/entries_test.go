@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -129,6 +130,51 @@ func TestSharedStore_LoginLogout(t *testing.T) {
 	c.refused("nobody is logged in")
 	if known, err := oauth.Logout(t.Context(), s, other); known || err != nil {
 		t.Errorf("got %t, %v, want that nobody is logged in", known, err)
+	}
+}
+
+// A token that another version has stored is used and renewed.
+func TestSharedStore_Versions(t *testing.T) {
+	for name, edit := range map[string]func(token map[string]any){
+		"newer": func(token map[string]any) {
+			token["later"] = map[string]any{"list": []int{1}}
+			token["client"].(map[string]any)["later"] = 1
+		},
+		"older": func(token map[string]any) {
+			for _, field := range []string{"flow", "scopes", "began", "expires", "revocation_endpoint"} {
+				delete(token, field)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &mcptest.OAuth{}
+			s, state := serve(t, o), shared.NewMemory()
+			t.Cleanup(state.Close)
+			logIn(t, s, replica(t, state))
+			entry, err := state.Get(t.Context(), "token/hr")
+			if err != nil {
+				t.Fatal(err)
+			}
+			token := map[string]any{}
+			if err := json.Unmarshal(entry.Value, &token); err != nil {
+				t.Fatal(err)
+			}
+			edit(token)
+			value, err := json.Marshal(token)
+			if err == nil {
+				_, err = state.Put(t.Context(), "token/hr", value, entry.Revision, 0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := open(t, s, replica(t, state), io.Discard)
+			c.must()
+			o.Forget(false)
+			c.must()
+			if o.Count("refresh_token") != 1 {
+				t.Errorf("got %d renewals, want one", o.Count("refresh_token"))
+			}
+		})
 	}
 }
 

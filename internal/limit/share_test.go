@@ -2,6 +2,8 @@ package limit
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -92,6 +94,42 @@ func TestReplicasSlide(t *testing.T) {
 			t.Errorf("got %d calls accepted in %d minutes, want at least 9 per minute", len(accepted), minutes)
 		}
 	})
+}
+
+// Calls that a replica of another version has reported count, and what else its entry has does no harm.
+func TestReplicas_Versions(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry string // with the time
+		want  int    // calls accepted of five
+	}{
+		"the same":       {`{"r9":[{"t":%d,"n":3}]}`, 2},
+		"newer":          {`{"r9":[{"t":%d,"n":3,"tool":"a"}],"later":{"a":1},"list":["b"]}`, 2},
+		"not understood": {`{"v":2,"r9":{"t":%d}}`, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				state := shared.NewMemory()
+				defer state.Close()
+				all := replicas(t, state, 1, 5)
+				synctest.Wait()
+				digest := sha256.Sum256([]byte("a"))
+				entry := fmt.Sprintf(c.entry, time.Now().UnixMilli())
+				if _, err := state.Put(t.Context(), "rate/"+hex.EncodeToString(digest[:16]), []byte(entry), 0, 0); err != nil {
+					t.Fatal(err)
+				}
+				got := 0
+				for range 5 {
+					if allow(all[0], "a") {
+						got++
+					}
+					synctest.Wait()
+				}
+				if got < c.want || got > c.want+1 {
+					t.Errorf("got %d calls accepted, want %d, or one more before the report", got, c.want)
+				}
+			})
+		})
+	}
 }
 
 // cut is a State that can be cut off.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -109,6 +110,7 @@ func decode(value []byte) (*pinned, error) {
 	if err == nil {
 		err = json.Unmarshal(text, k)
 	}
+	maps.DeleteFunc(k.Tools, func(_ string, p pin) bool { return p == (pin{}) }) // only another version knows of these
 	if err == nil && !k.valid() {
 		err = errors.New("it is not a list of pins of this version")
 	}

@@ -1,6 +1,8 @@
 package pins_test
 
 import (
+	"bytes"
+	"compress/flate"
 	"context"
 	"errors"
 	"fmt"
@@ -186,5 +188,43 @@ func TestSharedBound(t *testing.T) {
 		if s.Refusal("many", "t0000", "") != "" || s.Refusal("many", "t3999", "") != "" || s.Refusal("many", "t7999", "") == "" {
 			t.Error("8000 tools: want the first ones approved, and not the last ones")
 		}
+	}
+}
+
+// An entry of another version, with more in it than this one knows or without what it writes besides, approves what it
+// says, and nothing else.
+func TestSharedVersions(t *testing.T) {
+	known, _ := replica(t, shared.NewMemory(), nil)
+	known.Check("hr", nil, true)
+	changed, _ := known.Check("hr", []pins.Tool{tool("x", object)}, false)
+	for name, c := range map[string]struct {
+		entry   string // %s stands for the hash of x
+		refused string
+	}{
+		"newer":                 {`{"tools":{"x":{"approved":{"sha256":"%s","at":"2026-01-02T03:04:05Z","signed":{"by":1}},"later":[]},"y":{"later":{}}},"later":1}`, ""},
+		"older":                 {`{"tools":{"x":{"approved":{"sha256":"%s"}}}}`, ""},
+		"known to another only": {`{"tools":{"x":{"later":{"sha256":"%s"}}}}`, "was added"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := shared.NewMemory()
+			t.Cleanup(state.Close)
+			var value bytes.Buffer
+			w, _ := flate.NewWriter(&value, flate.DefaultCompression)
+			fmt.Fprintf(w, c.entry, changed["x"])
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := state.Put(t.Context(), "pins/hr", value.Bytes(), 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			s, l := replica(t, state, nil)
+			s.Check("hr", []pins.Tool{tool("x", object), tool("y", object)}, true)
+			if got := s.Refusal("hr", "x", ""); s.Damage() != "" || !strings.Contains(got, c.refused) || c.refused == "" && got != "" {
+				t.Errorf("x: got refusal %q, damage %q, want %q and none; log %s", got, s.Damage(), c.refused, l)
+			}
+			if s.Refusal("hr", "y", "") == "" {
+				t.Error("y: got no refusal, want that it was added")
+			}
+		})
 	}
 }

@@ -156,6 +156,30 @@ func TestRingLost(t *testing.T) {
 	})
 }
 
+// A ring of another version serves.
+func TestRing_Versions(t *testing.T) {
+	const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	for name, entry := range map[string]string{
+		"newer": `[{"id":7,"key":"` + key + `","created":"2026-01-02T03:04:05Z","uses":["x"],"later":{"a":1}}]`,
+		"older": `[{"id":7,"key":"` + key + `"}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := shared.NewMemory()
+			t.Cleanup(m.Close)
+			if _, err := m.Put(t.Context(), "keys", []byte(entry), 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			r, err := shared.OpenRing(t.Context(), m, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id, _ := r.First("x"); id != 7 {
+				t.Errorf("got the first key %d, want 7", id)
+			}
+		})
+	}
+}
+
 // TestOpenRingErrors checks the lines that OpenRing fails with.
 func TestOpenRingErrors(t *testing.T) {
 	other := strings.Repeat("ab", 32)

@@ -106,9 +106,15 @@ type sharedSwitches struct {
 func (s *sharedSwitches) enabled() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all map[string]bool
-	if json.Unmarshal(s.mirror.Entry(switchKey).Value, &all) == nil && all != nil {
-		s.last = all
+	var entry map[string]json.RawMessage
+	if json.Unmarshal(s.mirror.Entry(switchKey).Value, &entry) == nil && entry != nil {
+		s.last = map[string]bool{}
+		for server, value := range entry {
+			var enabled bool
+			if json.Unmarshal(value, &enabled) == nil { // else another version knows what it is
+				s.last[server] = enabled
+			}
+		}
 	}
 	return s.last
 }
@@ -116,8 +122,13 @@ func (s *sharedSwitches) enabled() map[string]bool {
 func (s *sharedSwitches) set(server string, enabled bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), switchTime)
 	defer cancel()
-	err := s.mirror.Update(ctx, switchKey, func([]byte) ([]byte, error) {
-		return json.Marshal(with(s.enabled(), server, enabled))
+	err := s.mirror.Update(ctx, switchKey, func(value []byte) ([]byte, error) {
+		var entry map[string]any
+		if json.Unmarshal(value, &entry) != nil || entry == nil {
+			return json.Marshal(with(s.enabled(), server, enabled))
+		}
+		entry[server] = enabled // what another version has added stays
+		return json.Marshal(entry)
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", console.ErrNotSwitched, err)

@@ -138,6 +138,40 @@ func (c *catalogCache) Reconnect(ctx context.Context, missing []Missing) (back b
 	return reached.Load()
 }
 
+// AwaitStart waits until one of these servers that make their first attempt to connect has connected. It reports
+// whether there were any; the error is that of the last one if none has connected.
+func (c *catalogCache) AwaitStart(ctx context.Context, names ...string) (waited bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	connected := false
+	var wg sync.WaitGroup
+	for _, name := range names {
+		s := c.servers.enabled(name)
+		if s == nil || s.Own.Starting() == nil {
+			continue
+		}
+		waited = true
+		wg.Go(func() {
+			defer s.RecoverPanic("waiting for its start", nil)
+			_, failed := s.Own.Connect(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			if failed == nil {
+				connected = true
+				cancel()
+			} else if ctx.Err() == nil || err == nil {
+				err = failed
+			}
+		})
+	}
+	wg.Wait()
+	if connected {
+		err = nil
+	}
+	return waited, err
+}
+
 // snapshot is a catalog and the lists it was built from.
 type snapshot struct {
 	catalog *Catalog

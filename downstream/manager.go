@@ -47,7 +47,8 @@ func New(opts Options) *Manager {
 	shared := &server.Options{
 		Health: opts.Health, ListDeadline: opts.ListDeadline, AnswerLimit: opts.Execution.ToolTimeoutMax,
 		MaxMessage: opts.MaxMessage, Version: opts.Version, Logger: opts.Logger, Clients: server.NewClients(),
-		Transport: server.NewTransport(), Embedded: opts.Embedded, Pins: opts.Pins,
+		Transport: server.NewTransport(), Embedded: opts.Embedded,
+		Kept:           server.Kept{Pins: opts.Pins, Lists: opts.Lists},
 		Secrets:        server.Secrets{Tokens: opts.Tokens, Mask: opts.Mask},
 		OnNotification: opts.OnNotification, OnReturn: opts.OnReturn, OnQuarantine: opts.OnQuarantine,
 		OnRequest: opts.OnRequest,

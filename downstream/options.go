@@ -107,6 +107,7 @@ type Access struct {
 	Embedded map[string]DialFunc // servers in this process, by name
 	Tokens   oauth.Store         // OAuth tokens
 	Pins     *pins.Store         // approved definitions of tools; nil = off
+	Lists    string              // folder of the last lists of servers; empty = they are not kept
 	Mask     *redact.Masker      // removes the secrets from failures; nil knows none
 	Audit    *audit.Log          // records the calls; nil = no audit log
 }
@@ -114,7 +115,7 @@ type Access struct {
 // Events are callbacks for events outside of calls. Each may be nil.
 type Events struct {
 	OnNotification func(Notification)  // see Notification
-	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
+	OnReturn       func(server string) // clients may have lists that lack it, or old ones; must not block
 	OnQuarantine   func(server string) // changed tools are not listed any more; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.

@@ -156,6 +156,15 @@ func (ss *Sessions) Held(name, client, method string) (items []json.RawMessage, 
 	return l.Items, true
 }
 
+// Remembered returns what a server listed last, in an earlier process, while it starts; else ok is false. It is meant
+// for a client's list alone. OnReturn is called if the real list is another one.
+func (ss *Sessions) Remembered(name, method string) (items []json.RawMessage, ok bool) {
+	if s := ss.servers.enabled(name); s != nil {
+		return s.Memory.List(method)
+	}
+	return nil, false
+}
+
 // LeftOut logs that a client was answered without a server that should have contributed.
 func (ss *Sessions) LeftOut(name, method string, err error) {
 	if s := ss.servers.named(name); s != nil {

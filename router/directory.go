@@ -98,6 +98,18 @@ func missing(catalog *downstream.Catalog, visible downstream.Visible) []downstre
 	})
 }
 
+// awaitStart waits until one of the missing servers that are starting has connected. It reports whether any were
+// starting; the error means that none has connected.
+func (d *directory) awaitStart(
+	ctx context.Context, catalog *downstream.Catalog, visible downstream.Visible,
+) (waited bool, err error) {
+	var names []string
+	for _, m := range missing(catalog, visible) {
+		names = append(names, m.Server)
+	}
+	return d.servers.AwaitStart(ctx, names...)
+}
+
 // serversFor returns the servers with anything visible to the caller, in configuration order.
 func (d *directory) serversFor(visible downstream.Visible) []string {
 	return slices.DeleteFunc(d.servers.Servers(), func(name string) bool {

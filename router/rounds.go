@@ -116,6 +116,15 @@ func (s *queryState) listTools(ctx context.Context) (found bool, err error) {
 			return false, err
 		}
 	}
+	for s.given == nil && !s.catalog.SeesAny(s.q.Origin.Visible) {
+		waited, failed := s.router.directory.awaitStart(ctx, s.catalog, s.q.Origin.Visible)
+		if !waited || failed != nil {
+			break
+		}
+		if s.catalog, err = list(ctx); err != nil {
+			return false, err
+		}
+	}
 	var names []string
 	for _, m := range missing(s.catalog, s.q.Origin.Visible) {
 		names = append(names, m.Server)

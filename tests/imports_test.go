@@ -35,7 +35,7 @@ func arrows() []arrow {
 		{"downstream/admission", nil},
 		{"internal/breaker", nil},
 		{"downstream/catalog", []string{"downstream/link", "internal/jsonrpc", "internal/plan", "internal/reason", "internal/texts"}},
-		{"downstream/server", []string{"downstream/...", "!downstream", "internal/breaker", "internal/jsonrpc", "internal/pins", "internal/plan", "internal/protocol", "internal/reason", "internal/safe", "internal/redact", "internal/stderr", "internal/texts", "internal/tracing"}},
+		{"downstream/server", []string{"downstream/...", "!downstream", "internal/atomicfile", "internal/breaker", "internal/jsonrpc", "internal/pins", "internal/plan", "internal/protocol", "internal/reason", "internal/safe", "internal/redact", "internal/stderr", "internal/texts", "internal/tracing"}},
 		{"downstream/link/http1", nil},
 		{"internal/jsonrpc", nil},
 		{"internal/history", []string{"internal/limit"}},

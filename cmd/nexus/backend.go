@@ -169,6 +169,16 @@ func (h *state) mistaken() (out []string) {
 	return out
 }
 
+// listed reports whether any server has connected.
+func (h *state) listed() bool {
+	for _, s := range h.Servers {
+		if s.Status == downstream.StateConnected {
+			return true
+		}
+	}
+	return false
+}
+
 // idle reports whether every server is disabled.
 func (h *state) idle() bool {
 	for _, s := range h.Servers {

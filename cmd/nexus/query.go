@@ -66,8 +66,11 @@ func (c *queryCmd) Run(w *world) error {
 		suggestModel(w, a.Settings())
 	}
 	waiting, cancel := context.WithTimeout(w.ctx, a.Settings().Query.Timeout)
-	_, err = await(waiting, w, local{a}, "")
+	health, err := await(waiting, w, local{a}, "")
 	cancel()
+	if err == nil && !health.listed() { // there is nothing to ask yet
+		_, err = await(w.ctx, w, local{a}, "")
+	}
 	if err != nil {
 		return err
 	}

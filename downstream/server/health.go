@@ -286,10 +286,12 @@ func (m *monitor) percentiles() (p50, p95 time.Duration) {
 	return sorted[(n-1)*50/100], sorted[(n-1)*95/100]
 }
 
-// LeftOut logs that a request was answered without the server, with a warning only from time to time.
+// LeftOut logs that a request was answered without the server, with a warning only from time to time. That the server
+// was not introduced does not matter to clients whose lists are remembered.
 func (s *Server) LeftOut(method string, err error) {
 	level := slog.LevelDebug
-	if s.health.machine.LeftOut() {
+	known := Member(method) == "" && s.Memory.answers()
+	if !known && s.health.machine.LeftOut() {
 		level = slog.LevelWarn
 	}
 	s.opts.Logger.Log(context.Background(), level, "server is left out",

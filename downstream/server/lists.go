@@ -173,6 +173,9 @@ func (ls *Lists) fill(l *List, method string) {
 		ls.store(l, method)
 	}
 	close(l.done)
+	if l.err == nil && ls.conn == s.Own {
+		s.Memory.keep(method, l.Items)
+	}
 	if l.err != nil && s.ctx.Err() == nil && !errors.Is(l.err, admission.ErrRetired) {
 		s.health.failed(l.err)
 	}

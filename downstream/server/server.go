@@ -47,7 +47,7 @@ const StopTime = 2 * time.Second
 // DialFunc connects to a server in this process.
 type DialFunc func(ctx context.Context) (io.ReadWriteCloser, error)
 
-// Options are what all servers share. Only Tokens, Mask and Pins may be nil.
+// Options are what all servers share. Only Tokens, Mask, Pins and Lists may be nil or empty.
 type Options struct {
 	Health       HealthConfig
 	ListDeadline time.Duration // for the lists of one server
@@ -59,14 +59,20 @@ type Options struct {
 	Transport    *http1.Transport
 	Embedded     map[string]DialFunc // servers in this process, by name
 	Secrets
-	Pins *pins.Store // of the tools of servers in other processes; may be nil
+	Kept
 
 	OnNotification func(Notification)  // see Notification
-	OnReturn       func(server string) // a server missing from lists is reachable again; must not block
+	OnReturn       func(server string) // clients may have lists that lack it, or old ones; must not block
 	OnQuarantine   func(server string) // changed tools are not listed any more; must not block
 
 	// OnRequest relays a server's request that belongs to no call to a client, like an Asker.
 	OnRequest func(ctx context.Context, server, client string, q ServerRequest) (result, err []byte)
+}
+
+// Kept is what outlives the process.
+type Kept struct {
+	Pins  *pins.Store // of the tools of servers in other processes
+	Lists string      // folder of the last lists, see Memory
 }
 
 // Secrets are what the router knows and servers must not repeat.
@@ -92,6 +98,7 @@ type Server struct {
 	Own    *Connection          // of the router itself; shared by clients without one
 	Where  []attribute.KeyValue // attributes of spans
 	Pins   Pins                 // of its tools
+	Memory *Memory              // of its last lists
 
 	opts   *Options
 	health *monitor
@@ -135,6 +142,7 @@ func New(c Config, opts *Options) *Server {
 	if opts.Embedded[c.Name] == nil {
 		s.Pins.store = opts.Pins
 	}
+	s.Memory = newMemory(s, opts.Lists)
 	s.health = newMonitor(s)
 	if c.Unusable != "" {
 		s.health.failed(s.failure(reason.Unavailable, c.Unusable))

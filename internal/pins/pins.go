@@ -255,6 +255,14 @@ func (s *Store) Refusal(server, tool, listed string) string {
 	return ""
 }
 
+// RefusesDefinition is like Refusal for a definition that its user was shown.
+func (s *Store) RefusesDefinition(server, tool string, raw json.RawMessage) string {
+	if !s.Enforces() {
+		return ""
+	}
+	return s.Refusal(server, tool, define(raw).SHA256)
+}
+
 // Known reports whether a whole list of a server was compared.
 func (s *Store) Known(server string) bool {
 	if s == nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -278,6 +279,9 @@ type finder struct{ *Surface }
 // listed full name, an alias, a full name confirmed by its server, an alias in freshly fetched lists.
 func (s finder) tool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
 	began := time.Now()
+	if server, err := s.awaitStart(ctx, x, name); err != nil {
+		return server, name, err
+	}
 	if s.only != "" {
 		known, err := s.p.servers.Has(ctx, s.only, x.Session, name, x.Visible)
 		if err != nil || !known {
@@ -299,6 +303,21 @@ func (s finder) tool(ctx context.Context, x *edge.Exchange, name string) (server
 		}
 	}
 	return s.alias(ctx, x, "tools/list", name, began)
+}
+
+// awaitStart waits for the first connection of a server that has the tool of a name, which the client may know from an
+// earlier process. The error is that of the server.
+func (s finder) awaitStart(ctx context.Context, x *edge.Exchange, name string) (server string, err error) {
+	var owners []string
+	for _, server := range s.reach(x) {
+		if s.only != "" || strings.HasPrefix(name, catalog.FullName(server, "")) || catalog.MayBeAlias(name, server) {
+			owners = append(owners, server)
+		}
+	}
+	if _, err := s.p.servers.AwaitStart(ctx, owners...); err != nil {
+		return owners[0], err
+	}
+	return "", nil
 }
 
 // alias finds an aliased tool or prompt at the servers that may have it. If it is missing, lists older than since

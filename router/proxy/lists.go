@@ -32,8 +32,9 @@ type part struct {
 // lister serves the lists of a surface.
 type lister struct{ *Surface }
 
-// gather returns the list of every server of which the caller may see an item. Valid held lists are used; the other
-// servers are asked in parallel. Failed servers are left out. It fails if all fail.
+// gather returns the list of every server of which the caller may see an item. Valid held lists are used, and those of
+// an earlier process while a server starts; the other servers are asked in parallel. Failed servers are left out. It
+// fails if all fail.
 func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
 	servers, sessions := s.reach(x), s.p.servers.Sessions()
 	if x.Visible != nil {
@@ -47,6 +48,9 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 		parts[i].server = server
 		var held bool
 		if parts[i].items, held = sessions.Held(server, x.Session, method); !held {
+			parts[i].items, held = sessions.Remembered(server, method)
+		}
+		if !held {
 			asked, indexes = append(asked, server), append(indexes, i)
 		}
 	}

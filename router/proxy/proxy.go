@@ -20,6 +20,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/lru"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -66,6 +67,7 @@ type Proxy struct {
 	names   atomic.Pointer[naming] // for the current servers
 
 	requests  clientRequests
+	returned  returned
 	anonymous atomic.Int64 // clients without a session so far
 
 	mu      sync.RWMutex
@@ -294,6 +296,34 @@ func (p *Proxy) ServersChanged(c downstream.Changes) {
 	p.nameServers()
 	concerned := slices.Concat(c.Added, c.Removed, c.Changed)
 	p.listsChanged(func(c *client) bool { return slices.ContainsFunc(concerned, c.concerns) })
+}
+
+// returnTime is the time in which servers that return are announced together.
+const returnTime = time.Second
+
+// returned are servers to announce.
+type returned struct {
+	mu      sync.Mutex
+	servers []string
+}
+
+// Returned notifies the clients of a server whose lists may differ from those that they have, together with those of
+// other servers that return shortly after, as at the start of the router.
+func Returned(p *Proxy, server string) {
+	r := &p.returned
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.servers = append(r.servers, server); len(r.servers) > 1 {
+		return
+	}
+	time.AfterFunc(returnTime, func() {
+		defer safe.Recover(p.log, "announcing servers", nil)
+		r.mu.Lock()
+		servers := r.servers
+		r.servers = nil
+		r.mu.Unlock()
+		p.ServersChanged(downstream.Changes{Changed: servers})
+	})
 }
 
 // ToolsChanged tells the clients that see a server that its listed tools have changed.

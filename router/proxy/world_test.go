@@ -134,7 +134,7 @@ func newFace(s setup) face {
 	f := face{}
 	f.proxy = proxy.New(proxy.Options{Config: s.config, Name: "agenticnexus-router", Version: "1.2.3", Fail: router.ReplyRPCError, Confirm: router.Confirm, Logger: s.edge.Logger})
 	if s.returns {
-		s.downstream.OnReturn = func(server string) { f.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) }
+		s.downstream.OnReturn = func(server string) { proxy.Returned(f.proxy, server) }
 	}
 	s.downstream.OnNotification, s.downstream.OnRequest = f.proxy.Deliver, f.proxy.Ask
 	f.manager = downstream.New(s.downstream)

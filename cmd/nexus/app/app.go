@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -150,11 +151,11 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		ListDeadline: cfg.Proxy.ListDeadline, ProxyTimeout: cfg.Proxy.Timeout, MaxMessage: int(cfg.Limits.ResultBytes),
 		Version: opts.Version, Validator: validator, Logger: a.log, Tracer: a.telemetry.Tracer(), Observe: a.observeCall,
 		Access: downstream.Access{Embedded: dialers(opts.Tape, a.serverSet), Tokens: kept.tokens,
-			Pins: a.pins, Mask: a.opts.Mask, Audit: a.audit},
+			Pins: a.pins, Lists: kept.lists, Mask: a.opts.Mask, Audit: a.audit},
 		Events: downstream.Events{
 			OnNotification: a.proxy.Deliver, OnRequest: a.proxy.Ask,
 			OnQuarantine: func(server string) { toolsChanged(a, server) },
-			OnReturn:     func(server string) { a.proxy.ServersChanged(downstream.Changes{Changed: []string{server}}) },
+			OnReturn:     func(server string) { proxy.Returned(a.proxy, server) },
 		},
 	})
 	a.servers.SetPolicy(policy)
@@ -198,6 +199,7 @@ type kept struct {
 	switches switches
 	tokens   oauth.Store
 	pins     *shared.Mirror // nil = in the state folder
+	lists    string         // folder; empty = not kept
 }
 
 func openKept(a *App, folder string) kept {
@@ -208,7 +210,11 @@ func openKept(a *App, folder string) kept {
 	if err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
-	return kept{switches: switches, tokens: oauth.NewStore(folder)}
+	k := kept{switches: switches, tokens: oauth.NewStore(folder)}
+	if folder != "" {
+		k.lists = filepath.Join(folder, "lists")
+	}
+	return k
 }
 
 func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {

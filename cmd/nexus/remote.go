@@ -180,6 +180,8 @@ func helped(err error) error {
 	case !errors.As(err, &failure):
 	case failure.Reason == reason.Unauthorized:
 		return fmt.Errorf("%w; set NEXUS_API_KEY to one of its keys", err)
+	case failure.Reason == reason.Unavailable && failure.MaybeDelivered: // it was an answer
+		return fmt.Errorf("%w: it runs, but cannot serve this now; try again, or ask another replica if it is one of several", err)
 	case failure.Reason == reason.Unavailable:
 		return fmt.Errorf("%w; start a router there with nexus serve, or correct --remote", err)
 	}

@@ -235,7 +235,10 @@ func (d *Directory) find(ctx context.Context, i *incarnation, s Session) (Place,
 				return Place{peer, i.known, s.Tag}, err
 			}
 		}
-		if err := d.take(ctx, i, s, e); err != nil && !errors.Is(err, shared.ErrConflict) {
+		switch err := d.take(ctx, i, s, e); {
+		case err == nil && do == succeed:
+			r.members.adopted(v.home())
+		case err != nil && !errors.Is(err, shared.ErrConflict):
 			return Place{}, unavailable(err)
 		}
 	}

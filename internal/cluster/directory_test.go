@@ -3,9 +3,11 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -96,6 +98,33 @@ func TestFind_AdoptsAfterCrash(t *testing.T) {
 		}
 		if state, err := b.dir.Load(w.t.Context(), s); string(state) != "state" || err != nil {
 			w.t.Errorf("got the state %q (%v), want what was saved", state, err)
+		}
+	})
+}
+
+// The log counts what was taken over, in one line for each replica.
+func TestFind_TellsWhatWasAdopted(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b, c := w.node("a"), w.node("b"), w.node("c")
+		var all []cluster.Session
+		for i := range 50 {
+			all = append(all, []*node{a, b}[i%2].session(fmt.Sprintf("s%d", i)))
+		}
+		all = append(all, c.session("own"))
+		synctest.Wait()
+		a.crash()
+		b.crash()
+		for _, s := range all {
+			expect(w.t, c, s, "c")
+		}
+		time.Sleep(3 * time.Second)
+		for _, home := range []string{"a", "b"} {
+			if lines := c.log.Lines("took over sessions", "replica="+home); len(lines) != 1 || !strings.Contains(lines[0], "sessions=25") {
+				w.t.Errorf("of %s: got the lines %q, want one with 25 sessions", home, lines)
+			}
+		}
+		if lines := c.log.Lines("took over sessions"); len(lines) != 2 {
+			w.t.Errorf("got %d lines, want 2", len(lines))
 		}
 	})
 }

@@ -48,6 +48,7 @@ type known struct {
 	revision uint64    // of its entry; 0 = none
 	before   time.Time // when its entry before the present one was seen, which is older; zero if none was
 	own      bool      // it is one of this replica
+	adopted  int       // sessions of it that this replica has taken over, and the log has not told
 	warned   time.Time // when the log last told that it does not answer
 }
 
@@ -295,10 +296,34 @@ func (ms *members) list() []Member {
 // Members returns the replicas of the cluster, sorted by name.
 func (r *Replica) Members() []Member { return r.members.list() }
 
-// reap ends the leases of replicas that are gone, so that waiting requests end and others need not find out.
+// adopted notes that a session of an incarnation was taken over.
+func (ms *members) adopted(id uint64) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m := ms.by[id]; m != nil {
+		m.adopted++
+	}
+}
+
+// tellAdopted logs how many sessions of which incarnations were taken over since it was called last.
+func (ms *members) tellAdopted() {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	for _, m := range ms.by {
+		if m.adopted > 0 {
+			ms.replica.config.Log.Info("took over sessions of a replica that has ended", "replica", m.name,
+				"address", m.address, "sessions", m.adopted)
+			m.adopted = 0
+		}
+	}
+}
+
+// reap ends the leases of replicas that are gone, so that waiting requests end and others need not find out. It logs
+// what was taken over from them, at most once a second.
 func (r *Replica) reap(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause(ctx, nil, renewEvery/2)
+		r.members.tellAdopted()
 		if r.acting() == nil || !r.config.Leases.Connected() {
 			continue
 		}

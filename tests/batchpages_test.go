@@ -12,9 +12,9 @@ import (
 	pages "github.com/agenticnexus/agenticnexus/tests/browser"
 )
 
-// sample writes the results of n cases: plans of nine steps with failed, skipped and missing ones, long texts, texts that
-// look like HTML, and some cases that fail only in one variant.
-func sample(t *testing.T, n, variant int) string {
+// sample writes n lines of results, so many for each case: plans of nine steps with failed, skipped and missing ones, long texts, texts that
+// look like HTML, and some lines that fail only in one variant, which has models and a fingerprint of its own.
+func sample(t *testing.T, n, repeats, variant int) string {
 	t.Helper()
 	var text strings.Builder
 	tags := []string{"sums", "people", "search", "mail"}
@@ -27,17 +27,17 @@ func sample(t *testing.T, n, variant int) string {
 		case i%40 == 7:
 			outcome, checks, reason = "error", "", `,"error":{"reason":"overloaded","message":"the router has no room"}`
 		}
-		fmt.Fprintf(&text, `{"case":"case-%05d%s","repeat":1,"outcome":%q,"checks":[%s],"query":"Find everyone in Lisbon, count them, and email the sum to the office number %d","tags":[%q],`+
+		fmt.Fprintf(&text, `{"case":"case-%05d%s","repeat":%d,"outcome":%q,"checks":[%s],"query":"Find everyone in Lisbon, count them, and email the sum to the office number %d","tags":[%q],`+
 			`"result":{"answer":"There are **8 people** in Lisbon.\n\n- Priya Raman\n- Mei Castellan <script>alert(1)</script>\n%s","unmet":[%s],`+
 			`"plan":{"steps":[{"id":"s1","tool":"query_hr","arguments":{"location":"Lisbon"}},{"id":"s2","tool":"query_hr","arguments":{"location":"Berlin"}},{"id":"s3","tool":"a_server_with_a_long_name__search_documents","arguments":{"query":"office"}},`+
 			`{"id":"s4","tool":"calculate","arguments":{"expression":"${s1.count} + ${s2.count}"}},{"id":"s5","tool":"calculate","arguments":{"expression":"${s4.result} * %d"}},{"id":"s6","tool":"web_search","arguments":{"query":"news"},"after":["s3"]},`+
 			`{"id":"s7","tool":"send_email","each":"$s1.employees","arguments":{"to":"$item.email","subject":"Sum","body":"${s5.result}"}},{"id":"s8","tool":"send_email","when":"s5 > 100","arguments":{"to":"office@example.com"}},{"id":"s9","tool":"calculate","arguments":{"expression":"${s6.total}"}}]},`+
 			`"steps":[{"id":"s1","tool":"query_hr","server":"hr","success":true,"duration_ms":12.4},{"id":"s2","tool":"query_hr","server":"hr","success":true,"duration_ms":9.1},{"id":"s3","tool":"a_server_with_a_long_name__search_documents","server":"a_server_with_a_long_name","success":true,"duration_ms":140.3},`+
-			`{"id":"s4","tool":"calculate","server":"calculator","success":true,"duration_ms":0.4},{"id":"s5","tool":"calculate","server":"calculator",%s,"duration_ms":3.2},{"id":"s6","tool":"web_search","server":"search","success":true,"duration_ms":80},{"id":"s7","tool":"send_email","server":"mail","success":true,"duration_ms":2},{"id":"s8","tool":"send_email","server":"mail","success":false,"skipped":true}]}%s,`+
-			`"seconds":%g,"tokens":{"input":%d,"output":40},"cost":0.0012,"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","started":"2026-11-22T12:00:00Z","fingerprint":"f00d","definition":"d%d"}`+"\n",
-			i, strings.Repeat("-with-a-long-name", i%3), outcome, checks, i, tags[i%4], strings.Repeat("A long line of text. ", i%30),
-			map[bool]string{true: `{"text":"book a table","reason":"no_tool"}`}[i%13 == 5], 10+variant, step, reason,
-			0.05*float64(1+i%17)*float64(variant), 100+i%77, i)
+			`{"id":"s4","tool":"calculate","server":"calculator","success":true,"duration_ms":0.4},{"id":"s5","tool":"calculate","server":"calculator",%s,"duration_ms":3.2},{"id":"s6","tool":"web_search","server":"search","success":true,"duration_ms":80},{"id":"s7","tool":"send_email","server":"mail","success":true,"duration_ms":2},{"id":"s8","tool":"send_email","server":"mail","success":false,"skipped":true}],"usage":{"planner":{"model":"planner-%d"},"synthesizer":{"model":"writer"}}}%s,`+
+			`"seconds":%g,"tokens":{"input":%d,"output":40},"cost":0.0012,"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","started":"2026-11-22T1%d:00:00Z","fingerprint":"f00d%d","definition":"d%d"}`+"\n",
+			i/repeats, strings.Repeat("-with-a-long-name", i/repeats%3), i%repeats+1, outcome, checks, i, tags[i%4], strings.Repeat("A long line of text. ", i%30),
+			map[bool]string{true: `{"text":"book a table","reason":"no_tool"}`}[i%13 == 5], 10+variant, step, variant, reason,
+			0.05*float64(1+i%17)*float64(variant), 100*variant+i%77, variant, variant, i/repeats)
 	}
 	path := filepath.Join(t.TempDir(), fmt.Sprintf("run-%d.jsonl", variant))
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
@@ -46,12 +46,12 @@ func sample(t *testing.T, n, variant int) string {
 	return path
 }
 
-// TestBatchPages opens reports and comparisons of few and of many cases in a browser.
+// TestBatchPages opens reports and comparisons of few and of many lines in a browser.
 func TestBatchPages(t *testing.T) {
 	t.Parallel()
 	b := pages.Start(t)
-	for _, n := range []int{10, 10_000} {
-		for name, page := range samplePages(t, n) {
+	for n, repeats := range map[int]int{10: 1, 50: 5, 10_000: 1} {
+		for name, page := range samplePages(t, n, repeats) {
 			if got := size(page); got >= 5_000_000 {
 				t.Errorf("%s: got %d bytes, want less than 5 MB", name, got)
 			}
@@ -66,7 +66,7 @@ func TestBatchPages(t *testing.T) {
 				for _, problem := range p.Problems() {
 					t.Errorf("%s %s: %s", name, look, problem)
 				}
-				if n > 10 {
+				if n > 50 {
 					continue
 				}
 				// Of lines in detail some stand for all, for which axe-core takes minutes.
@@ -78,11 +78,11 @@ func TestBatchPages(t *testing.T) {
 	}
 }
 
-// samplePages writes the report and the comparison of n cases.
-func samplePages(t *testing.T, n int) map[string]string {
+// samplePages writes the report and the comparison of n lines.
+func samplePages(t *testing.T, n, repeats int) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	first, second := sample(t, n, 1), sample(t, n, 2)
+	first, second := sample(t, n, repeats, 1), sample(t, n, repeats, 2)
 	report, compare := filepath.Join(dir, "report.html"), filepath.Join(dir, "compare.html")
 	for _, args := range [][]string{{"report", first, "--html", report}, {"compare", first, second, "--html", compare}} {
 		if out, err := command(dir, append([]string{"batch"}, args...)...).CombinedOutput(); err != nil {
@@ -95,7 +95,7 @@ func samplePages(t *testing.T, n int) map[string]string {
 // TestBatchReportKeys finds a line of a report and opens it with the keyboard alone.
 func TestBatchReportKeys(t *testing.T) {
 	t.Parallel()
-	p := pages.Start(t).Open(t, "file://"+samplePages(t, 250)["report-250"], pages.Options{})
+	p := pages.Start(t).Open(t, "file://"+samplePages(t, 250, 1)["report-250"], pages.Options{})
 	shown := func(want string) {
 		t.Helper()
 		p.Wait(fmt.Sprintf(`found.textContent === %q`, want))

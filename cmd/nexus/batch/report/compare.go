@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -17,15 +18,18 @@ type Comparison struct {
 	B          Side          `json:"b"`
 	Pairs      int           `json:"pairs"`
 	Only       Only          `json:"only"` // lines without a partner
+	Differs    []Aspect      `json:"differs"`
 	Flips      Flips         `json:"flips"`
 	Latency    LatencyRatios `json:"latency"`
 	Tokens     Difference    `json:"tokens"`
 	Cost       *Difference   `json:"cost,omitempty"`
 	Plans      int           `json:"plans_changed"` // pairs whose plans differ
 	Same       bool          `json:"same_fingerprint"`
-	Flipped    []Flip        `json:"flipped"` // at most maxFlips
+	Flipped    []FlippedCase `json:"flipped"` // with at most maxFlips pairs
 	Gates      []string      `json:"gates_failed"`
 	Difference float64       `json:"pass_rate_difference"` // of pairs, B less A
+
+	charts []chart
 }
 
 // Side is one of the files.
@@ -42,16 +46,6 @@ type Only struct {
 	B int `json:"b"`
 }
 
-// Flips counts pairs that passed in one file only. The P value is from McNemar's exact test over cases: a case is worse
-// if fewer of its repeats pass.
-type Flips struct {
-	ToFail      int     `json:"to_fail"`
-	ToPass      int     `json:"to_pass"`
-	WorseCases  int     `json:"worse_cases"`
-	BetterCases int     `json:"better_cases"`
-	P           float64 `json:"p"`
-}
-
 // LatencyRatios compares percentiles: B relative to A.
 type LatencyRatios struct {
 	P50 *stats.Interval `json:"p50_ratio,omitempty"`
@@ -65,32 +59,14 @@ type Difference struct {
 	B float64 `json:"b"`
 }
 
-// Flip is a pair that passed in one file only.
-type Flip struct {
-	To       string      `json:"to"` // fail or pass
-	A        Detail      `json:"a"`
-	B        Detail      `json:"b"`
-	Diverges *Divergence `json:"diverges,omitempty"` // nil = the plans are the same
-}
-
-// Divergence is the first step that differs. A side without that step is empty.
-type Divergence struct {
-	Step int    `json:"step"` // from 1
-	A    string `json:"a"`
-	B    string `json:"b"`
-}
-
-const (
-	maxFlips = 200
-	seed     = 20250101
-)
+const seed = 20250101
 
 // Compare compares two batches. It reads the lines that it shows again.
 func Compare(a, b *Batch, gates []Gate) (*Comparison, error) {
 	pairs, only := match(a, b)
 	f := &Comparison{
-		A: side(a), B: side(b), Pairs: len(pairs), Only: only, Flipped: []Flip{}, Gates: []string{},
-		Same: slices.Equal(a.Fingerprints, b.Fingerprints),
+		A: side(a), B: side(b), Pairs: len(pairs), Only: only, Gates: []string{},
+		Same: slices.Equal(a.Fingerprints, b.Fingerprints), Differs: aspects(a, b, pairs), charts: charts(a, b),
 	}
 	f.count(pairs)
 	f.measure(a, b, pairs)
@@ -140,13 +116,28 @@ func match(a, b *Batch) (pairs []pair, only Only) {
 	return pairs, Only{A: len(a.Rows) - len(pairs), B: len(b.Rows) - len(pairs)}
 }
 
+// byCase yields the pairs of each case.
+func byCase(pairs []pair) iter.Seq[[]pair] {
+	return func(yield func([]pair) bool) {
+		for begin := 0; begin < len(pairs); {
+			end := begin
+			for end < len(pairs) && pairs[end].name == pairs[begin].name {
+				end++
+			}
+			if !yield(pairs[begin:end]) {
+				return
+			}
+			begin = end
+		}
+	}
+}
+
 // count counts flips, by pair and by case.
 func (f *Comparison) count(pairs []pair) {
 	judged := 0
-	for begin := 0; begin < len(pairs); {
-		end, balance := begin, 0
-		for ; end < len(pairs) && pairs[end].name == pairs[begin].name; end++ {
-			p := pairs[end]
+	for repeats := range byCase(pairs) {
+		toFail, toPass := 0, 0
+		for _, p := range repeats {
 			if p.a.Plan != p.b.Plan {
 				f.Plans++
 			}
@@ -156,20 +147,21 @@ func (f *Comparison) count(pairs []pair) {
 			switch {
 			case !p.flipped():
 			case p.a.Passed():
-				f.Flips.ToFail++
-				balance--
+				toFail++
 			default:
-				f.Flips.ToPass++
-				balance++
+				toPass++
 			}
 		}
+		f.Flips.ToFail += toFail
+		f.Flips.ToPass += toPass
 		switch {
-		case balance < 0:
+		case toFail > toPass:
 			f.Flips.WorseCases++
-		case balance > 0:
+		case toFail < toPass:
 			f.Flips.BetterCases++
+		case toFail > 0:
+			f.Flips.MixedCases++
 		}
-		begin = end
 	}
 	f.Flips.P = stats.McNemar(f.Flips.WorseCases, f.Flips.BetterCases)
 	if judged > 0 {
@@ -185,7 +177,7 @@ func (f *Comparison) measure(a, b *Batch, pairs []pair) {
 			continue
 		}
 		latency.A, latency.B = append(latency.A, p.a.Seconds), append(latency.B, p.b.Seconds)
-		tokens.A, tokens.B = append(tokens.A, float64(p.a.Tokens)), append(tokens.B, float64(p.b.Tokens))
+		tokens.A, tokens.B = append(tokens.A, float64(p.a.Tokens.Total())), append(tokens.B, float64(p.b.Tokens.Total()))
 		cost.A, cost.B = append(cost.A, p.a.Cost), append(cost.B, p.b.Cost)
 	}
 	if ratio, ok := latency.PercentileRatio(0.50, seed); ok {
@@ -200,115 +192,38 @@ func (f *Comparison) measure(a, b *Batch, pairs []pair) {
 	}
 }
 
-// flips returns the flipped pairs, new failures first.
-func flips(a, b *Batch, pairs []pair) ([]Flip, error) {
-	var some []pair
-	for _, toFail := range [...]bool{true, false} {
-		for _, p := range pairs {
-			if p.flipped() && p.a.Passed() == toFail && len(some) < maxFlips {
-				some = append(some, p)
-			}
-		}
-	}
-	x, y, err := bothDetails(a, b, some)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Flip, len(some))
-	for i, p := range some {
-		all[i] = Flip{To: "pass", A: x[i], B: y[i], Diverges: diverges(x[i], y[i])}
-		if p.a.Passed() {
-			all[i].To = "fail"
-		}
-	}
-	return all, nil
-}
-
-func bothDetails(a, b *Batch, pairs []pair) (x, y []Detail, err error) {
-	rowsA, rowsB := make([]Row, len(pairs)), make([]Row, len(pairs))
-	for i, p := range pairs {
-		rowsA[i], rowsB[i] = p.a, p.b
-	}
-	if x, err = a.Details(rowsA); err == nil {
-		y, err = b.Details(rowsB)
-	}
-	return x, y, err
-}
-
-// diverges returns the first step of two plans that differs, or else the first whose outcome does.
-func diverges(a, b Detail) *Divergence {
-	call := func(s DetailStep) string { return s.Tool + " " + s.Arguments }
-	outcome := func(s DetailStep) string { return call(s) + ": " + s.Status }
-	for _, text := range []func(DetailStep) string{call, outcome} {
-		for i := range max(len(a.Steps), len(b.Steps)) {
-			d := Divergence{Step: i + 1}
-			if i < len(a.Steps) {
-				d.A = text(a.Steps[i])
-			}
-			if i < len(b.Steps) {
-				d.B = text(b.Steps[i])
-			}
-			if d.A != d.B {
-				return &d
-			}
-		}
-	}
-	return nil
-}
-
-// maxListedFlips is how many flipped pairs a summary names.
+// maxListedFlips is how many flipped cases a summary names.
 const maxListedFlips = 20
 
-// WriteText writes a summary for a terminal.
+// WriteText writes a summary for a terminal: what differs, what flipped, then the figures.
 func (f *Comparison) WriteText(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		b.WriteString(textRow(name, fmt.Sprintf(format, args...)))
 	}
 	row("pairs", "%d; only in A %d, only in B %d", f.Pairs, f.Only.A, f.Only.B)
+	for _, d := range f.Differs {
+		if d.Differs {
+			row("differs", "%s: A %s; B %s", d.Name, d.A, d.B)
+		}
+	}
+	row("flipped", "%s", f.Flips.Text())
+	for i, c := range f.Flipped {
+		if i == maxListedFlips {
+			row("", "… and %d more", f.Flips.Cases()-maxListedFlips)
+			break
+		}
+		row(c.Label(), "%s", c.text())
+	}
 	row("pass rate", "A %s, B %s", rate(f.A.PassRate), rate(f.B.PassRate))
-	row("flipped", "%d to fail, %d to pass (%s)", f.Flips.ToFail, f.Flips.ToPass, f.Flips.Verdict())
 	row("latency", "p50 %s, p95 %s", ratio(f.Latency.P50), ratio(f.Latency.P95))
 	row("tokens", "%s", f.Tokens.text("%.1f"))
 	if f.Cost != nil {
 		row("cost", "%s", f.Cost.text("%.5f"))
 	}
 	row("plans", "%d of %d differ", f.Plans, f.Pairs)
-	for i, flip := range f.Flipped {
-		if i == maxListedFlips {
-			row("", "… and %d more", f.Flips.ToFail+f.Flips.ToPass-maxListedFlips)
-			break
-		}
-		row("to "+flip.To, "%s", flip.text())
-	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// Verdict states the result of the test of the flips.
-func (f Flips) Verdict() string {
-	switch {
-	case f.ToFail+f.ToPass == 0:
-		return "no difference"
-	case f.P < 0.05:
-		return fmt.Sprintf("significant, P = %.3g", f.P)
-	}
-	return fmt.Sprintf("may be chance, P = %.3g", f.P)
-}
-
-func (f *Flip) text() string {
-	text := fmt.Sprintf("%s #%d", f.A.Case, f.A.Repeat)
-	failed := f.B
-	if f.To == "pass" {
-		failed = f.A
-	}
-	if len(failed.Reasons) > 0 {
-		text += ": " + failed.Reasons[0]
-	}
-	if d := f.Diverges; d != nil {
-		text += fmt.Sprintf("; step %d: %s → %s", d.Step, orNone(d.A), orNone(d.B))
-	}
-	return text
 }
 
 func orNone(s string) string {
@@ -341,5 +256,5 @@ var comparePage string
 
 // WriteHTML writes one file that needs nothing else.
 func (f *Comparison) WriteHTML(w io.Writer) error {
-	return writePage(w, comparePage, map[string]any{"Figures": f})
+	return writePage(w, "Batch comparison", comparePage, map[string]any{"Figures": f, "Charts": f.charts})
 }

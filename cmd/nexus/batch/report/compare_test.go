@@ -2,6 +2,8 @@ package report_test
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,43 +41,114 @@ func TestCompare(t *testing.T) {
 	if r := f.Latency.P95; r == nil || r.Value != 2 || r.Low != 2 || r.High != 2 {
 		t.Errorf("p95: got %+v, want exactly 2", r)
 	}
-	if f.Tokens.Value != 0 || f.Plans != 0 || !f.Same || len(f.Flipped) != 14 || f.Flipped[0].To != "fail" || f.Flipped[0].Diverges != nil {
+	if f.Tokens.Value != 0 || f.Plans != 0 || !f.Same || len(f.Flipped) != 14 || f.Flipped[0].To != "fail" || f.Flipped[0].Pairs[0].Diverges != nil {
 		t.Errorf("got %+v", f)
 	}
 }
 
-// The tables of both plans of a flipped pair have names of their own.
-func TestCompareHTML(t *testing.T) {
-	a := loadRuns(t, 1, 1, 1, func(int, int) bool { return true })
-	b := loadRuns(t, 1, 1, 1, func(int, int) bool { return false })
+// Repeats of one case are one piece of evidence and one row, the worst first.
+func TestRepeatsAreNoCases(t *testing.T) {
+	a := loadRuns(t, 50, 5, 1, func(i, repeat int) bool { return i != 4 || repeat == 1 })
+	b := loadRuns(t, 50, 5, 1, func(i, repeat int) bool { return i > 1 && i != 4 || i == 1 && repeat < 3 || i == 4 && repeat == 2 })
 	f, err := report.Compare(a, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var page strings.Builder
-	if err := f.WriteHTML(&page); err != nil {
-		t.Fatal(err)
+	if f.Flips.ToFail != 9 || f.Flips.ToPass != 1 || f.Flips.WorseCases != 2 || f.Flips.MixedCases != 1 || f.Flips.P != 0.5 {
+		t.Errorf("got %+v, want 10 pairs of 3 cases and P = 0.5", f.Flips)
 	}
-	for _, label := range []string{"Plan of A", "Plan of B"} {
-		if n := strings.Count(page.String(), `aria-label="`+label+`"`); n != 1 {
-			t.Errorf("got %d tables named %s, want 1", n, label)
+	if f.Difference != -0.032 {
+		t.Errorf("got difference %f, want -0.032", f.Difference)
+	}
+	got := ""
+	for _, c := range f.Flipped {
+		got += fmt.Sprintf("%s %s %s, %d pairs; ", c.Label(), c.Case, c.Scores(), len(c.Pairs))
+	}
+	if want := "to fail 0 5/5 → 0/5, 5 pairs; to fail 1 5/5 → 2/5, 3 pairs; mixed 4 1/5 → 1/5, 2 pairs; "; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// A comparison opens with what differs, as far as the lines tell.
+func TestAspects(t *testing.T) {
+	const usual = `{"case":"a","repeat":1,"outcome":"passed","fingerprint":"f","definition":"d","started":"2026-11-22T12:00:00Z","cost":1,"tokens":{"input":5,"output":1},` +
+		`"result":{"usage":{"planner":{"model":"p"},"synthesizer":{"model":"s"}},"steps":[{"tool":"t","success":true}]}}` + "\n"
+	for _, row := range []struct{ was, is, want string }{
+		{"", "", ""},
+		{`"fingerprint":"f"`, `"fingerprint":"g"`, "fingerprint: A f; B g\n"},
+		{`"model":"p"`, `"model":"q"`, "planner: A p; B q\n"},
+		{`"model":"s"`, `"model":""`, "synthesizer: A s; B none\n"},
+		{`"cost":1`, `"cost":2`, "prices: A set; B others: the same tokens cost otherwise\n"},
+		{`"cost":1,`, ``, "prices: A set; B none\n"},
+		{`"definition":"d"`, `"definition":"e"`, "cases: A 1; B 1, of which 1 have changed\n"},
+		{`"tool":"t"`, `"tool":"u"`, "tools called: A only here: t; B only here: u\n"},
+		{`2T12`, `3T12`, "time: A 2026-11-22 12:00:00 to 12:00:00 UTC; B 2026-11-23 12:00:00 to 12:00:00 UTC\n"},
+	} {
+		f, err := report.Compare(load(t, usual), load(t, strings.ReplaceAll(usual, row.was, row.is)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := f.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for line := range strings.Lines(text.String()) {
+			if aspect, is := strings.CutPrefix(line, "differs     "); is {
+				got += aspect
+			}
+		}
+		if got != row.want {
+			t.Errorf("%s to %s: got %q, want %q", row.was, row.is, got, row.want)
 		}
 	}
 }
 
-// Repeats of one case are one piece of evidence.
-func TestRepeatsAreNoCases(t *testing.T) {
-	a := loadRuns(t, 50, 5, 1, func(int, int) bool { return true })
-	b := loadRuns(t, 50, 5, 1, func(i, _ int) bool { return i >= 2 })
-	f, err := report.Compare(a, b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.Flips.ToFail != 10 || f.Flips.WorseCases != 2 || f.Flips.P != 0.5 {
-		t.Errorf("got %+v, want 10 pairs of 2 cases and P = 0.5", f.Flips)
-	}
-	if f.Difference != -0.04 {
-		t.Errorf("got difference %f, want -0.04", f.Difference)
+// The drawings stay within their planes whatever the values are, and each has a caption that names it. The tables of both
+// plans of a flipped pair have names of their own.
+func TestCompareHTML(t *testing.T) {
+	numbers := regexp.MustCompile(`[MHV](-?[0-9.]+)`)
+	for _, row := range []struct{ a, b, tokens float64 }{
+		{1, 1, 0}, {0, 0.001, 7}, {0, 0, 0}, {0.0004, 3000, 12345}, {0.1, 0.3, 1}, {100, 100, 1e9},
+	} {
+		line := `{"case":"a","repeat":1,"outcome":%q,"seconds":%g,"tokens":{"input":%d,"output":0},"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}}]}}}` + "\n"
+		a := load(t, fmt.Sprintf(line, "passed", row.a, int(row.tokens)))
+		b := load(t, fmt.Sprintf(line, "failed", row.b, int(row.tokens)/2))
+		f, err := report.Compare(a, b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := f.WriteHTML(&text); err != nil {
+			t.Fatal(err)
+		}
+		page, want := text.String(), 1
+		for _, drawn := range []float64{max(row.a, row.b), row.tokens} {
+			if drawn > 0 {
+				want++
+			}
+		}
+		if n := strings.Count(page, "<svg"); n != want {
+			t.Errorf("%+v: got %d drawings, want %d", row, n, want)
+		}
+		for _, id := range regexp.MustCompile(`aria-labelledby="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+			if !strings.Contains(page, `<figcaption id="`+id[1]+`"`) {
+				t.Errorf("%+v: got no caption %s", row, id[1])
+			}
+		}
+		if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
+			t.Errorf("%+v: got a value that is no number", row)
+		}
+		for _, n := range numbers.FindAllStringSubmatch(page[strings.Index(page, "<svg"):strings.LastIndex(page, "</svg>")], -1) {
+			if v, err := strconv.ParseFloat(n[1], 64); err == nil && (v < 0 || v > 340) {
+				t.Errorf("%+v: got a point at %g", row, v)
+			}
+		}
+		for _, label := range []string{"Plan of A", "Plan of B"} {
+			if n := strings.Count(page, `aria-label="`+label+`"`); n != 1 {
+				t.Errorf("got %d tables named %s, want 1", n, label)
+			}
+		}
 	}
 }
 

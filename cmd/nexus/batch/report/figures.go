@@ -139,17 +139,22 @@ func (b *Batch) Cost() float64 {
 
 // Latency returns the latency of the lines with an answer.
 func (b *Batch) Latency() Latency {
-	var seconds []float64
-	for _, r := range b.Rows {
-		if r.Outcome == results.Passed || r.Outcome == results.Failed {
-			seconds = append(seconds, r.Seconds)
-		}
-	}
-	slices.Sort(seconds)
+	seconds := b.answered(func(r Row) float64 { return r.Seconds })
 	return Latency{
 		P50: stats.Percentile(seconds, 0.50), P95: stats.Percentile(seconds, 0.95), P99: stats.Percentile(seconds, 0.99),
 		Max: stats.Percentile(seconds, 1), Mean: stats.Mean(seconds),
 	}
+}
+
+// answered returns a number of each line with an answer, sorted.
+func (b *Batch) answered(number func(Row) float64) (all []float64) {
+	for _, r := range b.Rows {
+		if r.Outcome == results.Passed || r.Outcome == results.Failed {
+			all = append(all, number(r))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // repeated returns figures over repeats, or nil if no case was repeated.

@@ -19,8 +19,8 @@ var style string
 //go:embed report.html
 var page string
 
-//go:embed steps.html
-var steps string // the table of a plan's steps, for both pages
+//go:embed shared.html
+var shared string // templates of both pages
 
 //go:embed table.js
 var script string
@@ -48,9 +48,9 @@ var pageFunctions = template.FuncMap{
 }
 
 // writePage executes a page.
-func writePage(w io.Writer, page string, data map[string]any) error {
-	data["Style"] = template.CSS(style)
-	t, err := template.New("page").Funcs(pageFunctions).Parse(steps + page)
+func writePage(w io.Writer, title, page string, data map[string]any) error {
+	data["Title"], data["Style"] = title, template.CSS(style)
+	t, err := template.New("page").Funcs(pageFunctions).Parse(shared + page)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (b *Batch) WriteHTML(w io.Writer, f *Figures) error {
 		return err
 	}
 	low, high := outward(f.PassRate)
-	return writePage(w, page, map[string]any{
+	return writePage(w, "Batch report", page, map[string]any{
 		"Figures": f, "Script": template.JS(script), "Rows": rows, "More": more, "Kinds": kinds(),
 		"Path": b.Path, "Failed": lists[0], "Others": lists[1:],
 		"Percents": []float64{100 * f.PassRate.Value, low, high},
@@ -121,7 +121,7 @@ func (b *Batch) table(anchors map[results.Key]string) (rows template.JS, more in
 	for i, r := range sorted {
 		name := b.Cases[r.Case]
 		query := texts.Line(queries[i].Query, maxRowQuery)
-		all[i] = []any{name, r.Repeat, r.Outcome, r.Seconds, r.Tokens, query}
+		all[i] = []any{name, r.Repeat, r.Outcome, r.Seconds, r.Tokens.Total(), query}
 		if anchor, shown := anchors[results.Key{Case: name, Repeat: int(r.Repeat)}]; shown {
 			all[i] = append(all[i], anchor)
 		}

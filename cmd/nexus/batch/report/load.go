@@ -10,6 +10,8 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"time"
+	"unique"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -24,7 +26,8 @@ type Row struct {
 	Repeat  int32
 	Outcome string // one of those of package results
 	Seconds float64
-	Tokens  int
+	Tokens  results.Tokens
+	Models  unique.Handle[[2]string] // of the planner and the synthesizer; "" = none
 	Unmet   bool
 	Cost    float64
 	Plan    uint64 // hash of the steps of the plan
@@ -44,8 +47,10 @@ type Batch struct {
 	Cases []string
 	Rows  []Row // in the order of the file
 
+	Definitions  []string // of the cases
 	Fingerprints []string
-	Input        int // tokens
+	First, Last  time.Time // when questions began
+	Input        int       // tokens
 	Output       int
 	Priced       bool // some line has a cost
 	timings      results.Timings
@@ -78,6 +83,8 @@ type line struct {
 	Tokens      results.Tokens   `json:"tokens"`
 	Cost        *float64         `json:"cost"`
 	Fingerprint string           `json:"fingerprint"`
+	Definition  string           `json:"definition"`
+	Started     time.Time        `json:"started"`
 	Checks      []struct {
 		Name   string `json:"name"`
 		Passed bool   `json:"passed"`
@@ -102,6 +109,10 @@ type line struct {
 				Pick      string         `json:"pick"`
 			} `json:"steps"`
 		} `json:"plan"`
+		Usage struct {
+			Planner     results.Usage `json:"planner"`
+			Synthesizer results.Usage `json:"synthesizer"`
+		} `json:"usage"`
 		Timings results.Timings `json:"timings"`
 	} `json:"result"`
 }
@@ -123,7 +134,7 @@ func Load(path string) (*Batch, error) {
 		if !known {
 			i = int32(len(b.Cases))
 			indexes[l.Case] = i
-			b.Cases = append(b.Cases, l.Case)
+			b.Cases, b.Definitions = append(b.Cases, l.Case), append(b.Definitions, l.Definition)
 		}
 		if key := [2]int32{i, l.Repeat}; !lines[key] {
 			lines[key] = true
@@ -144,11 +155,18 @@ func Load(path string) (*Batch, error) {
 
 func (b *Batch) add(i int32, l *line, at results.Place) {
 	row := Row{
-		Case: i, Repeat: l.Repeat, Outcome: outcome(l.Outcome), Seconds: l.Seconds, Tokens: l.Tokens.Total(),
-		Unmet: len(l.Result.Unmet) > 0, Plan: l.plan(), Place: at,
+		Case: i, Repeat: l.Repeat, Outcome: outcome(l.Outcome), Seconds: l.Seconds, Tokens: l.Tokens,
+		Models: unique.Make([2]string{l.Result.Usage.Planner.Model, l.Result.Usage.Synthesizer.Model}),
+		Unmet:  len(l.Result.Unmet) > 0, Plan: l.plan(), Place: at,
 	}
 	if l.Cost != nil {
 		row.Cost, b.Priced = *l.Cost, true
+	}
+	if !l.Started.IsZero() && (b.First.IsZero() || l.Started.Before(b.First)) {
+		b.First = l.Started
+	}
+	if l.Started.After(b.Last) {
+		b.Last = l.Started
 	}
 	b.Input += l.Tokens.Input
 	b.Output += l.Tokens.Output

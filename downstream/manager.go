@@ -17,8 +17,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/health"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
+	"github.com/agenticnexus/agenticnexus/internal/http1"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
 

@@ -26,7 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
-	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
+	"github.com/agenticnexus/agenticnexus/internal/http1"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/redact"

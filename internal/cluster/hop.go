@@ -1,20 +1,19 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/http/httputil"
 	"net/url"
 	"strconv"
 	"strings"
@@ -25,6 +24,8 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agenticnexus/agenticnexus/internal/http1"
 )
 
 // Errors of [Place.Forward] and [Directory.Find].
@@ -63,7 +64,7 @@ const (
 // hops makes the requests of this replica to others, and checks theirs.
 type hops struct {
 	replica   *Replica
-	transport *http.Transport
+	transport *http1.Transport
 	buffers   sync.Pool
 	sender    string        // unlike that of every other process
 	sent      atomic.Uint64 // numbers the requests
@@ -96,12 +97,20 @@ func (c *conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// SyscallConn implements syscall.Conn.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	if s, ok := c.Conn.(syscall.Conn); ok {
+		return s.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
+}
+
 func newHops(r *Replica) *hops {
 	dial := r.config.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTime}).DialContext
 	}
-	return &hops{replica: r, transport: &http.Transport{
+	return &hops{replica: r, transport: http1.New(&http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, dialTime)
 			defer cancel()
@@ -114,14 +123,11 @@ func newHops(r *Replica) *hops {
 		MaxIdleConnsPerHost: maxIdle,
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true,
-	}, buffers: sync.Pool{New: func() any { return make([]byte, 32<<10) }}, sender: rand.Text(), received: newReceived()}
+	}), buffers: sync.Pool{New: func() any { return new(make([]byte, 32<<10)) }}, sender: rand.Text(),
+		received: newReceived()}
 }
 
 func (h *hops) close() { h.transport.CloseIdleConnections() }
-
-// Get and Put implement httputil.BufferPool.
-func (h *hops) Get() []byte  { return h.buffers.Get().([]byte) }
-func (h *hops) Put(b []byte) { h.buffers.Put(b) } //nolint:staticcheck // one allocation per response
 
 // mac authenticates parts, none of which contains a zero byte.
 func mac(key []byte, parts ...string) string {
@@ -196,13 +202,12 @@ func (h *hops) call(ctx context.Context, m *member, from uint64, uri string) (ui
 // Peer is another replica, in one incarnation. Requests to it are cancelled when that has ended. If it has left, it has
 // sent all of each response that it has begun, which may still be on its way to a slow client.
 type Peer struct {
-	id    uint64
-	to    *url.URL
-	hops  *hops
-	proxy *httputil.ReverseProxy
-	ctx   context.Context
-	end   context.CancelFunc
-	left  atomic.Bool
+	id   uint64
+	to   *url.URL
+	hops *hops
+	ctx  context.Context
+	end  context.CancelFunc
+	left atomic.Bool
 }
 
 func newPeer(r *Replica, id uint64, address string) *Peer {
@@ -212,35 +217,54 @@ func newPeer(r *Replica, id uint64, address string) *Peer {
 	}
 	p := &Peer{id: id, to: to, hops: r.hops}
 	p.ctx, p.end = context.WithCancel(context.Background())
-	p.proxy = &httputil.ReverseProxy{
-		Rewrite:        p.rewrite,
-		ModifyResponse: p.check,
-		ErrorHandler:   func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
-		Transport:      r.hops.transport,
-		BufferPool:     r.hops,
-		ErrorLog:       slog.NewLogLogger(r.config.Log.Handler(), slog.LevelDebug),
-	}
 	return p
+}
+
+var errReplaced = errors.New("another incarnation answers")
+
+// send sends a request, whose header and URL it changes, for a client. The error is errReplaced, and there is a
+// response, if another incarnation answers.
+func (p *Peer) send(r *http.Request, client string) (*http.Response, error) {
+	to := *r.URL
+	to.Scheme, to.Host = p.to.Scheme, p.to.Host
+	r.URL = &to
+	nonce := p.hops.sign(r, p.hops.replica.self(), p.id, client)
+	response, err := p.hops.transport.RoundTrip(r)
+	if err == nil {
+		var id uint64
+		if id, err = p.hops.answerer(response.Header, nonce); err != nil {
+			response.Body.Close()
+			return nil, err
+		}
+		if response.Header.Del(answerHeader); id != p.id {
+			err = errReplaced
+		}
+	}
+	if isRefused(err) || errors.Is(err, errReplaced) {
+		p.gone()
+	}
+	return response, err
+}
+
+// gone notes that the incarnation is not at its address.
+func (p *Peer) gone() {
+	if m := p.hops.replica.members.introduce(p.id, "", ""); m != nil {
+		p.hops.replica.members.update(m, func(s *sight) { s.refuses = true })
+	}
 }
 
 // hop is one forwarded request.
 type hop struct {
-	nonce    string
 	conn     *conn // the last one that it got; nil = none
 	reused   bool  // it was idle before
 	before   int64 // writes to it before the request
-	err      error // before the header
 	answered atomic.Bool
-	body     io.ReadCloser
-	cut      error // of reading the body
 }
-
-type hopKey struct{}
 
 // got notes the connection on which the request is about to be sent.
 func (h *hop) got(of httptrace.GotConnInfo) {
 	inner := of.Conn
-	if outer, ok := inner.(*tls.Conn); ok {
+	for outer, ok := inner.(interface{ NetConn() net.Conn }); ok; outer, ok = inner.(interface{ NetConn() net.Conn }) {
 		inner = outer.NetConn()
 	}
 	if c, ok := inner.(*conn); ok && !h.sent() {
@@ -251,65 +275,59 @@ func (h *hop) got(of httptrace.GotConnInfo) {
 // sent reports whether a part of the request may have been sent.
 func (h *hop) sent() bool { return h.conn != nil && h.conn.writes.Load() > h.before }
 
-func hopOf(r *http.Request) *hop { return r.Context().Value(hopKey{}).(*hop) }
-
-// rewrite changes the address of a request and nothing else, and signs it.
-func (p *Peer) rewrite(pr *httputil.ProxyRequest) {
-	pr.Out.URL.Scheme, pr.Out.URL.Host, pr.Out.URL.RawQuery = p.to.Scheme, p.to.Host, pr.In.URL.RawQuery
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if values := pr.In.Header[name]; values != nil {
-			pr.Out.Header[name] = values
-		}
-	}
-	pr.Out.GetBody = nil // so that the transport repeats nothing that may have arrived
-	hopOf(pr.Out).nonce = p.hops.sign(pr.Out, p.hops.replica.self(), p.id, pr.In.RemoteAddr)
-}
-
-// check refuses responses that are not the peer's.
-func (p *Peer) check(response *http.Response) error {
-	h := hopOf(response.Request)
-	id, err := p.hops.answerer(response.Header, h.nonce)
-	response.Header.Del(answerHeader)
-	switch {
-	case err != nil:
-		return err
-	case id != p.id:
-		return errReplaced
-	case response.StatusCode == http.StatusMisdirectedRequest:
-		return ErrMoved
-	}
-	h.answered.Store(true)
-	h.body, response.Body = response.Body, h
-	return nil
-}
-
-// Read notes how the body of the response ends.
-func (h *hop) Read(b []byte) (int, error) {
-	n, err := h.body.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		h.cut = err
-	}
-	return n, err
-}
-
-// Close closes the body of the response.
-func (h *hop) Close() error { return h.body.Close() }
-
-var errReplaced = errors.New("another incarnation answers")
-
 // forward passes a request to the peer and its response to w. Errors are ErrRefused, ErrMoved, ErrUnavailable and
 // ErrLost before anything is written, otherwise ErrCut; they are that of the request's context if its client is gone.
 func (p *Peer) forward(w http.ResponseWriter, r *http.Request) error {
 	p.hops.replica.counts.forwarded.Add(1)
-	for {
-		h := &hop{}
-		p.send(h, w, r)
-		// The peer has closed an idle connection. The transport itself takes another one only if there is no body.
-		closed := h.err != nil && h.reused && !h.sent() && !errors.As(h.err, new(dialError))
-		if !closed || !rewind(r) {
-			return p.outcome(r, h)
+	h := &hop{}
+	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: h.got}))
+	defer cancel()
+	defer context.AfterFunc(p.ctx, func() {
+		if !p.left.Load() || !h.answered.Load() {
+			cancel()
+		}
+	})()
+	own := r.WithContext(ctx)
+	own.Close, own.Header = false, endToEnd(r.Header)
+	if own.Header["User-Agent"] == nil {
+		own.Header["User-Agent"] = []string{""} // none
+	}
+	response, err := p.send(own, r.RemoteAddr)
+	// The peer may have closed an idle connection. The transport itself does not always take another one.
+	for err != nil && h.reused && !h.sent() && !errors.As(err, new(dialError)) && rewind(own) {
+		response, err = p.send(own, r.RemoteAddr)
+	}
+	if response != nil {
+		defer response.Body.Close()
+	}
+	switch {
+	case r.Context().Err() != nil:
+		return r.Context().Err()
+	case err != nil:
+		return p.failed(h, err)
+	case response.StatusCode == http.StatusMisdirectedRequest:
+		return ErrMoved
+	}
+	h.answered.Store(true)
+	if p.hops.relay(w, response) != nil {
+		return cmp.Or(r.Context().Err(), ErrCut)
+	}
+	return nil
+}
+
+// endToEnd returns the headers that do not concern a connection.
+func endToEnd(h http.Header) http.Header {
+	own := maps.Clone(h)
+	for _, names := range h["Connection"] {
+		for name := range strings.SplitSeq(names, ",") {
+			own.Del(strings.TrimSpace(name))
 		}
 	}
+	for _, name := range []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate",
+		"Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
+		delete(own, name)
+	}
+	return own
 }
 
 // rewind lets a request be sent again. It reports false if its body cannot be read again.
@@ -322,54 +340,35 @@ func rewind(r *http.Request) (ok bool) {
 	return err == nil
 }
 
-// send is one attempt to forward a request.
-func (p *Peer) send(h *hop, w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), hopKey{}, h))
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: h.got})
-	defer cancel()
-	defer context.AfterFunc(p.ctx, func() {
-		if !p.left.Load() || !h.answered.Load() {
-			cancel()
-		}
-	})()
-	func() {
-		defer func() {
-			if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // as net/http does
-				panic(cause)
-			}
-		}()
-		p.proxy.ServeHTTP(w, r.WithContext(ctx))
-	}()
-}
-
-// outcome returns the error of a forwarded request.
-func (p *Peer) outcome(r *http.Request, h *hop) error {
-	switch {
-	case h.err == nil && h.cut == nil:
-		return nil
-	case r.Context().Err() != nil:
-		return r.Context().Err()
-	case h.answered.Load():
-		return ErrCut
-	case errors.Is(h.err, ErrMoved):
-		return ErrMoved
-	case isRefused(h.err), errors.Is(h.err, errReplaced):
-		p.gone()
-		return ErrRefused
-	case !h.sent() && p.ctx.Err() != nil:
+// failed returns the error of a request that got no response of the peer.
+func (p *Peer) failed(h *hop, err error) error {
+	if isRefused(err) || errors.Is(err, errReplaced) || !h.sent() && p.ctx.Err() != nil {
 		return ErrRefused
 	}
-	p.hops.replica.members.unreached(p.id, h.err)
+	p.hops.replica.members.unreached(p.id, err)
 	if h.sent() {
-		return fmt.Errorf("%w: %w", ErrLost, h.err)
+		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	return unavailable(h.err)
+	return unavailable(err)
 }
 
-// gone notes that the incarnation is not at its address.
-func (p *Peer) gone() {
-	if m := p.hops.replica.members.introduce(p.id, "", ""); m != nil {
-		p.hops.replica.members.update(m, func(s *sight) { s.refuses = true })
+// relay writes a response to w. An error tells that it could not be read to its end.
+func (h *hops) relay(w http.ResponseWriter, response *http.Response) error {
+	maps.Copy(w.Header(), endToEnd(response.Header))
+	w.WriteHeader(response.StatusCode)
+	buffer := h.buffers.Get().(*[]byte)
+	defer h.buffers.Put(buffer)
+	for {
+		if response.ContentLength < 0 { // it comes bit by bit
+			_ = http.NewResponseController(w).Flush() // Write returns the error
+		}
+		n, err := response.Body.Read(*buffer)
+		if _, gone := w.Write((*buffer)[:n]); gone != nil || errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
 }
 
@@ -380,24 +379,14 @@ func (p *Peer) RoundTrip(r *http.Request) (*http.Response, error) {
 	unlink := context.AfterFunc(p.ctx, cancel)
 	end := func() { unlink(); cancel() }
 	own := r.Clone(ctx)
-	own.URL.Scheme, own.URL.Host, own.Host = p.to.Scheme, p.to.Host, p.to.Host
-	nonce := p.hops.sign(own, p.hops.replica.self(), p.id, "")
-	response, err := p.hops.transport.RoundTrip(own)
-	if err != nil {
-		if end(); isRefused(err) {
-			p.gone()
-		}
+	own.Host = p.to.Host
+	response, err := p.send(own, "")
+	if response == nil {
+		end()
 		return nil, err
 	}
-	id, err := p.hops.answerer(response.Header, nonce)
-	response.Header.Del(answerHeader)
 	response.Body = &ending{response.Body, end}
-	switch {
-	case err != nil:
-		response.Body.Close()
-		return nil, err
-	case id != p.id:
-		p.gone()
+	if err != nil {
 		response.StatusCode, response.Status = http.StatusNotFound, "404 Not Found"
 	}
 	return response, nil

@@ -202,11 +202,11 @@ func TestForward_Errors(t *testing.T) {
 	})
 }
 
-// agingConn fails to write when the age has changed, as if its peer had closed it.
+// agingConn fails to write when the age has changed, as if its peer had closed it. It counts what it writes.
 type agingConn struct {
-	net.Conn
-	since int64
-	age   *atomic.Int64
+	*net.TCPConn
+	since       int64
+	age, writes *atomic.Int64
 }
 
 // Write implements net.Conn.
@@ -214,14 +214,15 @@ func (c agingConn) Write(b []byte) (int, error) {
 	if c.age.Load() != c.since {
 		return 0, net.ErrClosed
 	}
-	return c.Conn.Write(b)
+	c.writes.Add(1)
+	return c.TCPConn.Write(b)
 }
 
-// A request that finds its idle connection closed by the peer takes another one.
+// A request that finds its idle connection closed by the peer takes another one. A short one is sent in one piece.
 func TestForward_ClosedIdleConnection(t *testing.T) {
 	w := newWorld(t)
 	home := w.onLoopback("home")
-	age := &atomic.Int64{}
+	var age, writes atomic.Int64
 	front := w.node("front", func(c *cluster.Config) {
 		inProcess := c.Dial
 		c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -230,24 +231,33 @@ func TestForward_ClosedIdleConnection(t *testing.T) {
 			}
 			since := age.Load()
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-			return agingConn{conn, since, age}, err
+			if err != nil {
+				return nil, err
+			}
+			return agingConn{conn.(*net.TCPConn), since, &age, &writes}, nil
 		}
 	})
-	home.serve(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
-	for _, method := range []string{http.MethodPost, http.MethodPost, http.MethodDelete} {
+	home.serve(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(body)
+	})
+	for _, size := range []int{4, 4, 100 << 10, 100 << 10, 0, 0} {
 		place, err := front.dir.Find(t.Context(), home.session("s"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec, r := httptest.NewRecorder(), httptest.NewRequest(method, "/mcp", nil)
-		want := ""
-		if method == http.MethodPost {
-			want = "body"
-			r = httptest.NewRequest(method, "/mcp", strings.NewReader(want))
+		want := strings.Repeat("x", size)
+		rec, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete, "/mcp", nil)
+		if size > 0 {
+			r = httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(want))
 			r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(want)), nil }
 		}
+		writes.Store(0)
 		if err := place.Forward(rec, r); err != nil || rec.Body.String() != want {
-			t.Errorf("%s: got %q (%v), want %q", method, rec.Body, err, want)
+			t.Errorf("%d bytes: got %d (%v), want them back", size, rec.Body.Len(), err)
+		}
+		if n := writes.Load(); size < 64<<10 && n != 1 {
+			t.Errorf("%d bytes: got %d writes, want 1", size, n)
 		}
 		age.Add(1)
 	}

@@ -7,6 +7,7 @@
 package http1
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -96,8 +97,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // takes reports whether this package sends a request. Errors in other requests are left to rest.
 func (t *Transport) takes(req *http.Request) bool {
 	switch {
-	case !canProbe, req.URL == nil, req.URL.Scheme != "http", !plainHost(req.URL.Host), req.Host != "" && req.Host != req.URL.Host,
-		req.Close, req.TransferEncoding != nil, req.Trailer != nil, !t.direct(req):
+	case !canProbe, req.URL == nil, req.URL.Scheme != "http", !plainHost(req.URL.Host), !plainHost(hostOf(req)), req.Close,
+		req.TransferEncoding != nil, req.Trailer != nil, !t.direct(req):
 		return false
 	case req.Body == nil || req.Body == http.NoBody:
 		if req.Method != http.MethodGet && req.Method != http.MethodDelete {
@@ -107,9 +108,7 @@ func (t *Transport) takes(req *http.Request) bool {
 		return false
 	}
 	for name, values := range req.Header {
-		switch {
-		case name == "User-Agent", name == "Host", name == "Content-Length", name == "Transfer-Encoding", name == "Trailer",
-			!httpguts.ValidHeaderFieldName(name):
+		if !httpguts.ValidHeaderFieldName(name) {
 			return false
 		}
 		for _, v := range values {
@@ -130,10 +129,13 @@ func (t *Transport) direct(req *http.Request) bool {
 	return proxy == nil && err == nil
 }
 
+// hostOf returns the host that a request names.
+func hostOf(req *http.Request) string { return cmp.Or(req.Host, req.URL.Host) }
+
 // plainHost reports whether a host can be sent without conversion.
 func plainHost(host string) bool {
 	return host != "" && !strings.ContainsFunc(host, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune(".-:_", c))
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune(".-:_[]", c))
 	})
 }
 
@@ -143,13 +145,24 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 func encode(b []byte, req *http.Request) ([]byte, error) {
 	b = append(append(b, req.Method...), ' ')
 	b = append(b, req.URL.RequestURI()...)
-	b = append(append(b, " HTTP/1.1\r\nHost: "...), req.URL.Host...)
-	b = append(b, "\r\nUser-Agent: Go-http-client/1.1\r\n"...)
+	b = append(append(b, " HTTP/1.1\r\nHost: "...), hostOf(req)...)
+	b = append(b, "\r\n"...)
+	agent := "Go-http-client/1.1"
+	if _, ok := req.Header["User-Agent"]; ok {
+		agent = strings.TrimSpace(req.Header.Get("User-Agent"))
+	}
+	if agent != "" {
+		b = append(append(append(b, "User-Agent: "...), agent...), "\r\n"...)
+	}
 	if req.Body != nil && req.Body != http.NoBody {
 		b = strconv.AppendInt(append(b, "Content-Length: "...), req.ContentLength, 10)
 		b = append(b, "\r\n"...)
 	}
 	for name, values := range req.Header {
+		switch name {
+		case "Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer": // as net/http does
+			continue
+		}
 		for _, value := range values {
 			b = append(append(append(b, name...), ": "...), strings.TrimSpace(value)...)
 			b = append(b, "\r\n"...)
@@ -190,6 +203,9 @@ type upload struct {
 	net.Conn
 	begun atomic.Bool // part of the request has been written
 }
+
+// NetConn returns the connection that u wraps.
+func (u *upload) NetConn() net.Conn { return u.Conn }
 
 // Write implements io.Writer. The first write of a request may fail: then nothing was sent, and the request may be
 // repeated on another connection.

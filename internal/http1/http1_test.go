@@ -25,7 +25,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/agenticnexus/agenticnexus/downstream/link/http1"
+	"github.com/agenticnexus/agenticnexus/internal/http1"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 

@@ -94,8 +94,19 @@ func (t *streamTransport) exchange(ctx context.Context, c *pending, message []by
 	}
 }
 
+// post waits until the message is written, at most until ctx ends: what is only queued is lost if the session ends.
 func (t *streamTransport) post(ctx context.Context, message []byte) error {
-	return t.enqueue(ctx, &outgoing{message: message})
+	written := make(chan struct{})
+	err := t.enqueue(ctx, &outgoing{message: message, sent: func() { close(written) }})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-written:
+	case <-ctx.Done(): // it may still be written
+	case <-t.silent:
+	}
+	return nil
 }
 
 func (t *streamTransport) enqueue(ctx context.Context, o *outgoing) error {

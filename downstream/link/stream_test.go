@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -55,6 +58,36 @@ func TestSentWhenWritten(t *testing.T) {
 		synctest.Wait()
 		if n := sent.Load(); n != 1 {
 			t.Errorf("after the answer: got %d, want 1", n)
+		}
+	})
+}
+
+// A session that ends sends the cancellations of its calls before, also to a server that is slow to read them.
+func TestCancelledBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan string, 1)
+		s := connect(t, pipe(func(conn net.Conn, lines *bufio.Reader) {
+			for m, ok := next(lines); ok; m, ok = next(lines) {
+				switch m.Method {
+				case "initialize":
+					fmt.Fprintf(conn, welcome, m.ID)
+				case "notifications/cancelled":
+					got <- string(m.Params)
+				case "tools/call":
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+			close(got)
+		}), &listener{}, 1<<20)
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		calls.Go(func() { _, _ = s.Call(ctx, &link.Call{Method: "tools/call"}) }) // it is cancelled
+		synctest.Wait()
+		cancel()
+		calls.Wait()
+		s.Close()
+		if params := <-got; !strings.Contains(params, "requestId") {
+			t.Errorf("got the cancellation %q, want one of the call", params)
 		}
 	})
 }

@@ -16,6 +16,9 @@ import (
 const (
 	// maxPlaced bounds the entries of sessions that a replica remembers.
 	maxPlaced = 64 << 10
+	// clocksApart is how far the clocks of replicas may be apart. Without the entry of a session that has moved, a replica
+	// whose clock is behind would adopt the session.
+	clocksApart = time.Hour
 	// findTime limits Find.
 	findTime = 4 * time.Second
 )
@@ -29,8 +32,10 @@ type Session struct {
 
 func (s Session) key() string { return "session/" + s.Tag }
 
-// life returns the rest of the session's life for the store.
-func (s Session) life() time.Duration { return max(time.Until(s.Ends).Round(time.Second), time.Second) }
+// life returns how long the store keeps the entry of the session: until its id is invalid by the clock of each replica.
+func (s Session) life() time.Duration {
+	return max(time.Until(s.Ends).Round(time.Second), 0) + clocksApart
+}
 
 // Place is where a session is served. The zero Place is this replica.
 type Place struct {

@@ -102,6 +102,22 @@ func TestFind_AdoptsAfterCrash(t *testing.T) {
 	})
 }
 
+// A session that has moved stays where it is, also for a replica whose clock is behind, for which its id is still valid.
+func TestFind_ClockBehind(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a, b, c := w.node("a"), w.node("b"), w.node("c")
+		s := a.session("s")
+		s.Ends = time.Now().Add(time.Minute)
+		synctest.Wait()
+		a.crash()
+		b.asEdge(s)
+		expect(w.t, b, s, "b")
+		time.Sleep(6 * time.Minute)
+		s.Ends = s.Ends.Add(5 * time.Minute)
+		expect(w.t, c, s, "b")
+	})
+}
+
 // The log counts what was taken over, in one line for each replica.
 func TestFind_TellsWhatWasAdopted(t *testing.T) {
 	inBubble(t, func(w *world) {

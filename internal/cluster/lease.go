@@ -35,6 +35,7 @@ type lease struct {
 	Version  string    `json:"version"`
 	Digest   string    `json:"config,omitempty"`
 	Started  time.Time `json:"started"`
+	Clock    time.Time `json:"clock,omitzero"` // when the entry was written, by the clock of the replica
 	Sessions int       `json:"sessions"`
 	Draining bool      `json:"draining,omitempty"`
 	First    uint64    `json:"first,omitempty"` // revision of the first entry
@@ -110,7 +111,7 @@ func (k *keeper) entry(id, first uint64) []byte {
 	c := &k.replica.config
 	l := lease{
 		Name: c.Name, Address: c.Address, Version: c.Version, Digest: c.Digest(), Started: k.replica.started,
-		Sessions: c.Count(), Draining: k.replica.Draining(), First: first,
+		Clock: time.Now(), Sessions: c.Count(), Draining: k.replica.Draining(), First: first,
 	}
 	l.MAC = mac(c.Keys()[0], l.signed(id)...)
 	value, _ := json.Marshal(l) // cannot fail

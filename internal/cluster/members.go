@@ -21,6 +21,8 @@ const (
 	maxMembers = 1024
 	// lateFor is how long responses of an incarnation that has ended are awaited: one that leaves sends them before.
 	lateFor = time.Second
+	// maxApart is how far the clocks of replicas may be apart until the log tells.
+	maxApart = 30 * time.Second
 )
 
 // Member is a replica in the list.
@@ -45,11 +47,13 @@ type member struct {
 type known struct {
 	sight
 	lease
-	revision uint64    // of its entry; 0 = none
-	before   time.Time // when its entry before the present one was seen, which is older; zero if none was
-	own      bool      // it is one of this replica
-	adopted  int       // sessions of it that this replica has taken over, and the log has not told
-	warned   time.Time // when the log last told that it does not answer
+	revision uint64        // of its entry; 0 = none
+	before   time.Time     // when its entry before the present one was seen, which is older; zero if none was
+	own      bool          // it is one of this replica
+	adopted  int           // sessions of it that this replica has taken over, and the log has not told
+	warned   time.Time     // when the log last told that it does not answer
+	offset   time.Duration // of its clock from that of the store
+	apart    bool          // its clock differs from that of this replica
 }
 
 // members are the incarnations that a replica knows, without its own present one.
@@ -117,10 +121,26 @@ func (ms *members) apply(e shared.Entry) {
 		l.First = e.Revision
 	}
 	m.lease, m.seen, m.refuses = l, time.Now(), false
+	m.offset = l.Clock.Sub(e.Created)
+	ms.compareClocks(m)
 	c := &ms.replica.config
 	if same := l.Digest == c.Digest(); changed && l.Name != c.Name && (!same || l.Version != c.Version) {
 		c.Log.Warn("another replica has another configuration or version", "replica", l.Name, "address", l.Address,
 			"version", l.Version, "same configuration", same)
+	}
+}
+
+// compareClocks logs that the clock of an incarnation and that of this replica begin to differ. ms.mu is held.
+func (ms *members) compareClocks(m *member) {
+	own := ms.by[ms.replica.self()]
+	if own == nil || own.Clock.IsZero() || m.Clock.IsZero() { // one of another version
+		return
+	}
+	ahead, before := m.offset-own.offset, m.apart
+	if m.apart = ahead.Abs() > maxApart; m.apart && !before {
+		c := &ms.replica.config
+		c.Log.Warn("the clocks of two replicas differ; set them", "this", c.Name, "other", m.Name,
+			"other is ahead by", ahead.Round(time.Second))
 	}
 }
 

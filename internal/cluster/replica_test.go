@@ -423,3 +423,41 @@ func TestEnd_AdoptedSession(t *testing.T) {
 		}
 	})
 }
+
+// Replicas whose clocks differ say so once, with both names and the difference, and live on.
+func TestMembers_ClocksApart(t *testing.T) {
+	for name, test := range map[string]struct {
+		ahead time.Duration
+		want  string // empty = no line
+	}{
+		"ahead":    {5 * time.Minute, "this=b other=a \"other is ahead by\"=5m0s"},
+		"behind":   {-5 * time.Minute, "this=b other=a \"other is ahead by\"=-5m0s"},
+		"a little": {5 * time.Second, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				a := w.node("a", func(c *cluster.Config) {
+					c.Leases = &version{c.Leases, func(entry map[string]any) {
+						if clock, ok := entry["clock"].(string); ok {
+							at, err := time.Parse(time.RFC3339Nano, clock)
+							if err != nil {
+								t.Error(err)
+							}
+							entry["clock"] = at.Add(test.ahead)
+						}
+					}}
+				})
+				b := w.node("b")
+				time.Sleep(time.Minute)
+				lines := b.log.Lines("the clocks of two replicas differ")
+				if test.want == "" && len(lines) != 0 || test.want != "" && (len(lines) != 1 || !strings.Contains(lines[0], test.want)) {
+					w.t.Errorf("got the lines %q, want %q once", lines, test.want)
+				}
+				s := a.session("s")
+				expect(w.t, b, s, "a")
+				a.crash()
+				expect(w.t, b, s, "b")
+			})
+		})
+	}
+}

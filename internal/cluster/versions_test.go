@@ -44,7 +44,7 @@ func TestVersions(t *testing.T) {
 			entry["later"] = map[string]any{"home": 1, "list": []int{1}}
 		},
 		"older": func(entry map[string]any) {
-			for _, field := range []string{"version", "config", "started", "sessions", "draining", "first"} {
+			for _, field := range []string{"version", "config", "started", "clock", "sessions", "draining", "first"} {
 				delete(entry, field)
 			}
 		},

@@ -94,3 +94,15 @@ func TestFirstFormOpens(t *testing.T) {
 		t.Errorf("got %+v, %t, want the record without a home", got, ok)
 	}
 }
+
+// A session that a replica has opened whose clock is ahead is valid at the others.
+func TestFresh(t *testing.T) {
+	now := time.Now()
+	for age, want := range map[time.Duration]bool{
+		0: true, -5 * time.Minute: true, -59 * time.Minute: true, -2 * time.Hour: false, 23 * time.Hour: true, 25 * time.Hour: false,
+	} {
+		if got := (&sessionid.Record{Start: now.Add(-age)}).Fresh(now); got != want {
+			t.Errorf("at the age of %v: got %t, want %t", age, got, want)
+		}
+	}
+}

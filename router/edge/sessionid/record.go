@@ -15,7 +15,7 @@ import (
 const (
 	idBytes     = 750            // size of an id before encoding; 1,000 characters encoded
 	recordLife  = 24 * time.Hour // from the start of a session
-	clockSkew   = 5 * time.Minute
+	clockSkew   = time.Hour      // by which the clock of a replica that opens a session may be ahead
 	recordForm  = 2
 	recordFixed = 3 + 8 + 16 + 8 + 2 // form, flags, version; start; owner; home; length of the capabilities
 	homeBytes   = 8                  // in form 1 there is no home

@@ -182,7 +182,7 @@ func (t *streamable) batch(w http.ResponseWriter, r *http.Request, caller auth.C
 		if s, answered = t.sessionOf(w, r, src, id, items, body); answered {
 			return
 		}
-	} else if (hop{replies: t.reply}).beginsElsewhere(w, r, caller, body) {
+	} else if (hop{replies: t.reply}).toAnother(w, r, caller, body) {
 		return
 	}
 	e.life.busy.begin() // until the response is written

@@ -74,10 +74,9 @@ func (a hop) pass(w http.ResponseWriter, r *http.Request, caller auth.Caller, to
 	if !a.isLate || r.Method == http.MethodGet {
 		defer context.AfterFunc(until, end)()
 	}
-	requests := requestsIn(body)
 	own := maps.Clone(w.Header())
 	clear(w.Header()) // the other replica sets them, too
-	relay := output.NewRelay(&e.out, w, r, requests)
+	relay := output.NewRelay(&e.out, w, r, func() []jsonrpc.ID { return requestsIn(body) })
 	err := to.Forward(relay, original(ctx, r, body))
 	if !relay.Begun() {
 		maps.Copy(w.Header(), own)
@@ -91,10 +90,10 @@ func (a hop) pass(w http.ResponseWriter, r *http.Request, caller auth.Caller, to
 	case errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrMoved), errors.Is(err, cluster.ErrUnavailable),
 		r.Method != http.MethodPost: // to repeat it does no harm
 		return err
-	case len(requests) == 0:
+	case len(requestsIn(body)) == 0:
 		a.homeUnavailable(w, "", versionOf(body), err)
 	default:
-		a.lost(w, r, caller, body, requests)
+		a.lost(w, r, caller, body)
 	}
 	return nil
 }
@@ -109,10 +108,8 @@ func (a hop) passedOn(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // lost answers the requests of a body whose outcome is unknown.
-func (a hop) lost(
-	w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte, requests []jsonrpc.ID,
-) {
-	version := versionOf(body)
+func (a hop) lost(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) {
+	version, requests := versionOf(body), requestsIn(body)
 	resp := &output.Response{}
 	resp.Begin(&a.edge.out, w, r, statusOf(version), nil)
 	if jsonrpc.IsBatch(body) {
@@ -203,12 +200,6 @@ func original(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	return r
 }
 
-// beginsElsewhere passes a request that belongs to no session on to another replica if this one drains. It reports
-// whether the request is answered.
-func (a hop) beginsElsewhere(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) bool {
-	return a.edge.sessions.directory.Draining() && !cluster.Forwarded(r.Context()) && a.toAnother(w, r, caller, body)
-}
-
 // late passes a request on that came after the lease of this replica, or the edge, has ended. It reports whether the
 // request is answered.
 func (a hop) late(w http.ResponseWriter, r *http.Request) bool {
@@ -227,9 +218,14 @@ func (a hop) late(w http.ResponseWriter, r *http.Request) bool {
 	return !ok || a.toAnother(w, r, caller, body)
 }
 
-// toAnother passes a request on to the first other replica that serves it. It reports whether the request is answered.
+// toAnother passes a request on to the first other replica that serves it, if this one drains and another has not
+// chosen it. It reports whether the request is answered.
 func (a hop) toAnother(w http.ResponseWriter, r *http.Request, caller auth.Caller, body []byte) bool {
-	return a.passedOn(w, r) || slices.ContainsFunc(cluster.Others(a.edge.sessions.directory), func(to cluster.Place) bool {
+	d := a.edge.sessions.directory
+	if !d.Draining() || cluster.Forwarded(r.Context()) && !a.isLate && d.Acts() == nil {
+		return false
+	}
+	return a.passedOn(w, r) || slices.ContainsFunc(cluster.Others(d), func(to cluster.Place) bool {
 		return a.pass(w, r, caller, to, body) == nil
 	})
 }
@@ -261,13 +257,13 @@ func (a hop) boundElsewhere(
 // drains. It reports whether the message is answered.
 func (t *streamable) elsewhere(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
 	if !isRetry(in) {
-		return in.IsRequest() && (hop{replies: t.reply}).beginsElsewhere(w, r, src.caller, in.Sent)
+		return in.IsRequest() && (hop{replies: t.reply}).toAnother(w, r, src.caller, in.Sent)
 	}
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
 	a := hop{replies: t.reply}
 	answered, gone := a.boundElsewhere(w, r, src.caller, strings.TrimPrefix(state, statePrefix), in.Sent)
 	if gone {
-		a.lost(w, r, src.caller, in.Sent, []jsonrpc.ID{in.ID})
+		a.lost(w, r, src.caller, in.Sent)
 	}
 	return answered || gone
 }

@@ -36,7 +36,7 @@ func (t *sse) get(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if (hop{replies: t.reply}).beginsElsewhere(w, r, caller, nil) {
+	if (hop{replies: t.reply}).toAnother(w, r, caller, nil) {
 		return
 	}
 	src := httpSource(r, caller)

@@ -13,14 +13,15 @@ import (
 // answered, so that a response that is cut off can be completed. It is used by one goroutine at a time.
 type Relay struct {
 	http.ResponseWriter
-	out     *Outputs
-	sink    *eventSink
-	pending []jsonrpc.ID // requests that have not been answered
-	begun   bool
-	events  bool   // the response is an event stream
-	part    []byte // of an event that is not complete
-	torn    bool   // the beginning of the event has been written
-	head    []byte // the beginning of a torn event
+	out      *Outputs
+	sink     *eventSink
+	requests func() []jsonrpc.ID
+	pending  []jsonrpc.ID // requests that have not been answered by events
+	begun    bool
+	events   bool   // the response is an event stream
+	part     []byte // of an event that is not complete
+	torn     bool   // the beginning of the event has been written
+	head     []byte // the beginning of a torn event
 }
 
 const (
@@ -28,9 +29,9 @@ const (
 	eventHead  = 128 + jsonrpc.MaxID
 )
 
-// NewRelay returns a Relay of the response to r, which has requests with these ids.
-func NewRelay(out *Outputs, w http.ResponseWriter, r *http.Request, requests []jsonrpc.ID) *Relay {
-	return &Relay{ResponseWriter: w, out: out, sink: newEventSink(w, nil, connOf(r)), pending: requests}
+// NewRelay returns a Relay of the response to r. requests returns the ids of the requests in r.
+func NewRelay(out *Outputs, w http.ResponseWriter, r *http.Request, requests func() []jsonrpc.ID) *Relay {
+	return &Relay{ResponseWriter: w, out: out, sink: newEventSink(w, nil, connOf(r)), requests: requests}
 }
 
 // Unwrap is for [http.ResponseController].
@@ -41,6 +42,7 @@ func (p *Relay) WriteHeader(status int) {
 	if p.begun = p.begun || status >= http.StatusOK; p.begun {
 		h := p.Header()
 		if p.events = strings.HasPrefix(h.Get("Content-Type"), contentEvents[0]); p.events {
+			p.pending = p.requests()
 			p.out.SetEventHeaders(h)
 		} else {
 			p.out.CloseConnection(h)

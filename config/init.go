@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-//go:embed servers.yaml
+//go:embed examples/servers.yaml
 var exampleServers string
 
-//go:embed settings.yaml
+//go:embed examples/settings.yaml
 var exampleSettings string
 
 // Init writes commented examples of servers.yaml and settings.yaml into dir, creates dir if needed, and returns the

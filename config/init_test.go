@@ -15,9 +15,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
 
-// The examples beside this file are what `nexus serve` reads in a fresh clone.
+// The examples change nothing, and are not what a router reads that is started in a clone.
 func TestExamplesAreDefaults(t *testing.T) {
-	cfg := load(t, environment(), ".")
+	cfg := load(t, environment(), "examples")
 	for _, s := range cfg.Servers {
 		if !s.Disabled {
 			t.Errorf("example server %s is not disabled", s.Name)
@@ -33,7 +33,7 @@ func TestExamplesAreDefaults(t *testing.T) {
 
 // Taking the comment signs away must change nothing, apart from there being a model.
 func TestExampleSettingsUncommented(t *testing.T) {
-	example, err := os.ReadFile("settings.yaml")
+	example, err := os.ReadFile("examples/settings.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestExampleSettingsUncommented(t *testing.T) {
 	if got, want := fmt.Sprintf("%+v", cfg.Settings), fmt.Sprintf("%+v", config.Default().Settings); got != want {
 		t.Errorf("settings =\n%s\nwant the defaults\n%s", got, want)
 	}
-	checkMentioned(t, "settings.yaml", open, reflect.TypeFor[config.Settings]())
+	checkMentioned(t, "examples/settings.yaml", open, reflect.TypeFor[config.Settings]())
 }
 
 // checkMentioned fails for every yaml key of a type that text does not mention.

@@ -72,9 +72,7 @@ func (c *serveCmd) Run(w *world) error {
 	if hint := c.idle(cfg); hint != "" {
 		a.Log().Warn(hint)
 	}
-	if ignored := c.ignored(); ignored != "" {
-		a.Log().Warn("--demo ignores the folder " + ignored + "; add --config " + ignored + " to use it, too")
-	}
+	c.mentionIgnored(a.Log())
 	if w.terminal {
 		base := "http://" + a.Addr()
 		fmt.Fprintf(w.stderr, "Page: %[1]s/ui/\nMCP:  %[1]s/mcp (questions), %[1]s/proxy/mcp (all tools)\nStop with Ctrl+C.\n", base)
@@ -115,6 +113,7 @@ func (c *stdioCmd) Run(w *world) error {
 	if hint != "" {
 		a.Log().Warn(hint)
 	}
+	c.mentionIgnored(a.Log())
 	// A signal must not end the context of the calls in flight: they have the grace period to finish.
 	served := make(chan error, 1)
 	go func() { served <- a.ServeStdio(context.WithoutCancel(w.ctx), c.Profile, w.stdin, w.stdout) }()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -56,12 +57,12 @@ func (s *source) options() config.Options {
 	return o
 }
 
-// ignored returns the default folder if --demo ignores its files; else it is empty.
-func (s *source) ignored() string {
+// mentionIgnored logs that --demo ignores the files of the default folder, if it does.
+func (s *source) mentionIgnored(log *slog.Logger) {
 	if s.Demo && len(s.Config) == 0 && config.Implied() {
-		return config.DefaultFolder
+		log.Warn("--demo ignores the folder " + config.DefaultFolder + "; add --config " + config.DefaultFolder +
+			" to use it, too")
 	}
-	return ""
 }
 
 // folder returns the folder of the configuration if that is one folder.
@@ -100,6 +101,9 @@ func (s *source) openTaped(w *world, t *tape.Tape) (*app.App, func(), error) {
 	logs := w.stderr
 	if cfg.Log.Level == telemetry.DefaultLog().Level {
 		logs = io.Discard
+		for _, warning := range cfg.Warnings {
+			fmt.Fprintln(w.stderr, "nexus: configuration: "+firstLine(warning, 300))
+		}
 		for _, server := range cfg.Servers {
 			if server.Unusable != "" && !s.names {
 				fmt.Fprintf(w.stderr, "nexus: server %s is disabled: %s\n", server.Name, server.Unusable)

@@ -128,7 +128,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	folder, _ := cfg.StateFolder() // keepState logs what is lost without one
 	kept := openKept(a, folder)
 	a.serverSet = newServerSet(cfg.Servers, opts.Demo, kept.switches)
-	warnUnusable(cfg.Servers, a.log)
+	warn(&cfg, a.log)
 	if opts.Cluster != nil {
 		a.serverSet.placed = newPlacement(cfg.Servers)
 	}

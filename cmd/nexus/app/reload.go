@@ -57,10 +57,7 @@ func (a *App) Reload(cfg config.Config) error {
 	changes := applyServers(a)
 	a.log.Info("configuration reloaded", "servers", len(a.servers.Servers()),
 		"added", changes.Added, "removed", changes.Removed, "changed", changes.Changed)
-	warnUnusable(cfg.Servers, a.log)
-	for _, warning := range cfg.Warnings {
-		a.log.Warn("configuration: " + warning)
-	}
+	warn(&cfg, a.log)
 	fixed := slices.DeleteFunc(config.Compare(a.opts.Config.Settings, cfg.Settings), func(path string) bool {
 		return slices.ContainsFunc(live, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 	})

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
+	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/demo"
 )
@@ -31,9 +32,12 @@ func newServerSet(servers []downstream.ServerConfig, withDemo bool, s switches) 
 	return f
 }
 
-// warnUnusable logs the servers that are disabled because of a mistake.
-func warnUnusable(servers []downstream.ServerConfig, log *slog.Logger) {
-	for _, s := range servers {
+// warn logs the warnings of a configuration, and the servers that are disabled because of a mistake.
+func warn(cfg *config.Config, log *slog.Logger) {
+	for _, warning := range cfg.Warnings {
+		log.Warn("configuration: " + warning)
+	}
+	for _, s := range cfg.Servers {
 		if s.Unusable != "" {
 			log.Warn("server disabled", "server", s.Name, "error", s.Unusable)
 		}

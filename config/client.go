@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -120,9 +122,9 @@ func Import(ctx context.Context, path, into string) (Imported, error) {
 // Add plans to add the servers in the JSON text of a desktop client to servers.yaml; into is that file or its folder,
 // and path names the text in messages. Existing entries, their order and comments stay. Add changes names that the
 // router refuses and writes references to the client's variables as ${VAR}. Credentials (in env, headers, arguments and
-// addresses) go to secrets.env beside the file, with a ${VAR} in their place. New files are readable by their owner
-// only.
-func Add(path string, content []byte, into string) (*Addition, error) {
+// addresses, and all values in asked) go to secrets.env beside the file, with a ${VAR} in their place. New files are
+// readable by their owner only.
+func Add(path string, content []byte, into string, asked ...string) (*Addition, error) {
 	client, err := parse(path, content, isJSON(path, content))
 	if err != nil {
 		return nil, err
@@ -131,9 +133,13 @@ func Add(path string, content []byte, into string) (*Addition, error) {
 	if servers == nil {
 		return nil, mistake(path, nil, "has no servers: want mcpServers, servers or mcp.servers")
 	}
-	file, err := target(into)
+	file, err := serversFile(into)
 	if err != nil {
 		return nil, err
+	}
+	if filepath.Ext(file) == ".json" {
+		return nil, fmt.Errorf(
+			"%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there", file)
 	}
 	yaml, err := change.Read(file)
 	if err != nil {
@@ -147,6 +153,7 @@ func Add(path string, content []byte, into string) (*Addition, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets.asked = asked
 	c := loader{newChecker(func(string) (string, bool) { return "", false })}
 	c.docs = []*document{client}
 	done := &Addition{Imported: Imported{File: file}, Renamed: map[string]string{}}
@@ -216,21 +223,43 @@ func (v *vault) same(name string, old, entry ast.Node) bool {
 	return reflect.DeepEqual(orderedValue(old), orderedValue(entry))
 }
 
-// target returns the servers file for into.
-func target(into string) (string, error) {
-	if ext := filepath.Ext(into); ext == ".yaml" || ext == ".yml" {
+// Servers returns the servers of the file as Load would read them after the addition. Files must not be empty.
+func (a *Addition) Servers() ([]downstream.ServerConfig, error) {
+	c := loader{newChecker(nil)}
+	if err := c.besideFiles([]string{a.File}); err != nil {
+		return nil, err
+	}
+	last := len(a.Files) - 1
+	for _, f := range a.Files[:last] {
+		added, err := variables(f.File, f.After)
+		if err != nil {
+			return nil, err
+		}
+		c.env = orElse(c.env, added)
+	}
+	doc, err := parse(a.File, a.Files[last].After, false)
+	if err != nil {
+		return nil, err
+	}
+	c.docs = []*document{doc}
+	all, err := c.servers(nil, doc, "mcpServers", value(doc.root, "mcpServers"))
+	return all, cmp.Or(err, c.err)
+}
+
+// serversFile returns the file for the servers of into, whether it exists or not.
+func serversFile(into string) (string, error) {
+	info, err := os.Stat(into)
+	if ext := filepath.Ext(into); ext == ".yaml" || ext == ".yml" || err == nil && !info.IsDir() {
 		return into, nil
 	}
-	switch found := variants(into, "servers"); {
-	case len(found) > 1:
-		return "", fmt.Errorf("%s: holds %s; keep one", into, orList(baseNames(found), "and"))
-	case len(found) == 1 && filepath.Ext(found[0]) == ".json":
-		return "", fmt.Errorf(
-			"%s: servers can only be added to a YAML file; rename it to servers.yaml, JSON is valid there", found[0])
-	case len(found) == 1:
+	switch found := variants(into, "servers"); len(found) {
+	case 0:
+		return filepath.Join(into, "servers.yaml"), nil
+	case 1:
 		return found[0], nil
+	default:
+		return "", fmt.Errorf("%s: holds %s; keep one", into, orList(baseNames(found), "and"))
 	}
-	return filepath.Join(into, "servers.yaml"), nil
 }
 
 // parseServers returns the servers of a servers file, nil if it has none.

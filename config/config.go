@@ -1,8 +1,9 @@
 // Package config loads and checks the configuration files.
 //
 // [Load] reads them, [Reload] reads them again, [Check] reports on them, [Watch] detects changes, [Init] writes
-// examples and [Import] adds the servers of a desktop client. A [Config] is an immutable snapshot: it is replaced as a
-// whole and never changed. Functions keep no state and are safe for concurrent use.
+// examples, [Import] adds the servers of a desktop client, and [Add], [Remove] and [Disable] plan changes of servers. A
+// [Config] is an immutable snapshot: it is replaced as a whole and never changed. Functions keep no state and are safe
+// for concurrent use.
 package config
 
 import (

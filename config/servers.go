@@ -26,6 +26,14 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*(_[A-Za-z0-9-]+)*$
 
 const serverNameRule = `letters, digits, "-" and single "_" inside, starting with a letter or digit`
 
+// CheckServerName returns an error if a server cannot have the name.
+func CheckServerName(name string) error {
+	if !serverName.MatchString(name) {
+		return fmt.Errorf("%s is not a valid server name: want %s", quote(name), serverNameRule)
+	}
+	return nil
+}
+
 // servers appends the servers in n, an mcpServers object at path.
 func (c loader) servers(
 	to []downstream.ServerConfig, doc *document, path string, n ast.Node,
@@ -54,8 +62,8 @@ func (c loader) servers(
 // name checks the name of a server and remembers where it is defined.
 func (c loader) name(doc *document, path string, m *ast.MappingValueNode) error {
 	name, token := keyOf(m), m.Key.GetToken()
-	if !serverName.MatchString(name) {
-		return mistake(doc.name, token, "%s: %s is not a valid server name: want %s", path, quote(name), serverNameRule)
+	if err := CheckServerName(name); err != nil {
+		return mistake(doc.name, token, "%s: %v", path, err)
 	}
 	if first := c.names[name]; first != "" {
 		return mistake(doc.name, token, "%s: server %q is already defined at %s", path, name, first)

@@ -57,7 +57,7 @@ func (c loader) besideFiles(files []string) error {
 			folders = append(folders, folder)
 		}
 	}
-	environment, beside := c.env, map[string]string{}
+	beside := map[string]string{}
 	for _, folder := range folders {
 		name := filepath.Join(folder, SecretsFile)
 		if _, err := os.Stat(name); err != nil {
@@ -79,14 +79,19 @@ func (c loader) besideFiles(files []string) error {
 			beside[key] = all[key]
 		}
 	}
-	c.env = func(name string) (string, bool) {
+	c.env = orElse(c.env, beside)
+	return nil
+}
+
+// orElse looks up variables of the environment or, if it does not have them, others.
+func orElse(environment func(string) (string, bool), others map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
 		if value, set := environment(name); set {
 			return value, true
 		}
-		value, set := beside[name]
+		value, set := others[name]
 		return value, set
 	}
-	return nil
 }
 
 // warnOfReaders warns about a file that others can read.
@@ -100,6 +105,7 @@ func (c loader) warnOfReaders(name string) {
 type vault struct {
 	file  *change.Change
 	known map[string]string
+	asked []string // values that are credentials, whatever their names and forms
 	moved []string // values
 }
 
@@ -115,27 +121,30 @@ func openVault(folder string) (*vault, error) {
 
 var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
 
+// stem returns a name as the beginning of a variable's.
+func stem(name string) string {
+	name = strings.Trim(notInVariable.ReplaceAllString(strings.ToUpper(name), "_"), "_")
+	if name != "" && name[0] >= '0' && name[0] <= '9' {
+		name = "_" + name
+	}
+	return name
+}
+
 // reference returns ${NAME} for a credential of a server, NAME being made of the server's name and the key of the
 // value. Unless that is known already, it adds a line to the file.
 func (v *vault) reference(server, key, value string) string {
-	upper := func(s string) string {
-		return strings.Trim(notInVariable.ReplaceAllString(strings.ToUpper(s), "_"), "_")
+	own := stem(key)
+	if prefix := stem(server); !strings.HasPrefix(own, prefix+"_") {
+		own = prefix + "_" + strings.TrimPrefix(own, "_")
 	}
-	stem := upper(key)
-	if prefix := upper(server); !strings.HasPrefix(stem, prefix+"_") {
-		stem = prefix + "_" + stem
-	}
-	if stem[0] >= '0' && stem[0] <= '9' {
-		stem = "_" + stem
-	}
-	name := stem
+	name := own
 	for i := 2; ; i++ {
 		old, known := v.known[name]
 		outside, set := os.LookupEnv(name)
 		if (!known || old == value) && (!set || outside == value) {
 			break
 		}
-		name = stem + "_" + strconv.Itoa(i)
+		name = own + "_" + strconv.Itoa(i)
 	}
 	if _, known := v.known[name]; !known {
 		text := value
@@ -182,7 +191,7 @@ func (v *vault) hide(server string, entry *ast.MappingNode) {
 		case "env", "headers", "auth":
 			if values, ok := m.Value.(*ast.MappingNode); ok {
 				for _, m := range values.Values {
-					v.text(server, keyOf(m), m.Value, redact.Name(keyOf(m)))
+					v.text(server, keyOf(m), m.Value, redact.Name(keyOf(m)) || key == "headers" && !ordinary(written(m.Value)))
 				}
 			}
 		case "url":
@@ -208,6 +217,7 @@ func (v *vault) hide(server string, entry *ast.MappingNode) {
 // text moves a text into the vault if it is a credential, by its name or by its form.
 func (v *vault) text(server, key string, n ast.Node, named bool) {
 	s, ok := n.(*ast.StringNode)
+	named = named || ok && slices.Contains(v.asked, s.Value)
 	if !ok || s.Value == "" || strings.Contains(s.Value, "${") || !named && redact.Text(s.Value) == s.Value {
 		return
 	}

@@ -1,0 +1,312 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/agenticnexus/agenticnexus/internal/change"
+	"github.com/agenticnexus/agenticnexus/internal/jsonc"
+)
+
+// Removal takes a server out of the servers file. Nothing is written until its changes are applied, File first.
+type Removal struct {
+	File *change.Change
+	// Secrets plans to remove the variables of the SecretsFile that Add has made for the server, and that no file beside
+	// it names any more; nil if there are none. It may be called again, after another process has changed that file.
+	Secrets func() (*change.Change, error)
+}
+
+// Remove plans to take a server out of the servers file; into is that file or its folder. Comments, order and all other
+// entries stay. A server that is not there is an *Error.
+func Remove(into, name string) (*Removal, error) {
+	e, err := openEntry(into, name)
+	if err != nil {
+		return nil, err
+	}
+	want := slices.Delete(plain(e.servers), e.at, e.at+1)
+	if err := e.edit(want, e.removed); err != nil {
+		return nil, err
+	}
+	return &Removal{e.file, e.orphans}, nil
+}
+
+// Disable plans to disable a server in the servers file, or to enable it, as Remove does: it writes "disabled". It
+// returns nil if there is nothing to do.
+func Disable(into, name string, disabled bool) (*change.Change, error) {
+	e, err := openEntry(into, name)
+	if err != nil {
+		return nil, err
+	}
+	is := loader{newChecker(nil)}.disabled(e.doc, e.value())
+	if is == disabled {
+		return nil, nil
+	}
+	want := plain(e.servers)
+	fields, _ := want[e.at].Value.(yaml.MapSlice)
+	fields = slices.DeleteFunc(slices.Clone(fields), func(m yaml.MapItem) bool { return m.Key == disabledKey })
+	want[e.at].Value = append(fields, yaml.MapItem{Key: disabledKey, Value: disabled})
+	if err := e.edit(want, func() []byte { return e.marked(disabled) }); err != nil {
+		return nil, err
+	}
+	return e.file, nil
+}
+
+const disabledKey = "disabled"
+
+// entry is one server in a servers file.
+type entry struct {
+	name    string // of the file
+	file    *change.Change
+	doc     *document
+	path    string // of the servers
+	servers *ast.MappingNode
+	at      int      // index of the server
+	lines   []string // of the text, with their ends
+}
+
+func openEntry(into, name string) (*entry, error) {
+	file, err := serversFile(into)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := change.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	text := bytes.ReplaceAll(ch.Before, []byte("\r\n"), []byte("\n")) // the parser counts lines so
+	doc, err := parse(file, text, isJSON(file, text))
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{name: file, file: ch, doc: doc, lines: strings.SplitAfter(string(text), "\n")}
+	var all ast.Node
+	e.path, all = serversIn(doc)
+	var names []string
+	if e.servers, _ = all.(*ast.MappingNode); e.servers != nil {
+		for _, m := range e.servers.Values {
+			names = append(names, keyOf(m))
+		}
+	}
+	if e.at = slices.Index(names, name); e.at < 0 {
+		return nil, mistake(file, nil, "has no server %s; it has %s", quote(name), cmp.Or(orList(names, "and"), "none"))
+	}
+	return e, nil
+}
+
+// serversIn finds the servers in a file of the router.
+func serversIn(doc *document) (path string, servers ast.Node) {
+	if doc.json {
+		return clientServers(doc.root)
+	}
+	return "mcpServers", value(doc.root, "mcpServers")
+}
+
+func (e *entry) server() string  { return keyOf(e.servers.Values[e.at]) }
+func (e *entry) value() ast.Node { return e.servers.Values[e.at].Value }
+
+// edit sets the text of the file. It fails unless the servers are then as wanted, in any order of the members of an
+// entry, and nothing else has changed.
+func (e *entry) edit(want yaml.MapSlice, text func() []byte) error {
+	e.file.After = text()
+	if !e.json() && bytes.Contains(e.file.Before, []byte("\r\n")) {
+		e.file.After = bytes.ReplaceAll(e.file.After, []byte("\n"), []byte("\r\n"))
+	}
+	after, err := parse(e.name, e.file.After, e.doc.json)
+	if err == nil {
+		_, got := serversIn(after)
+		if reflect.DeepEqual(unordered(plain(got)), unordered(want)) && e.sameRest(after) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: cannot change %s in its current form; write mcpServers as an indented block",
+		e.name, quote(e.server()))
+}
+
+// unordered returns servers in their order without that of their members.
+func unordered(servers yaml.MapSlice) (out []any) {
+	for _, s := range servers {
+		fields, isMapping := s.Value.(yaml.MapSlice)
+		if isMapping {
+			out = append(out, s.Key, fields.ToMap())
+		} else {
+			out = append(out, s.Key, s.Value)
+		}
+	}
+	return out
+}
+
+// sameRest reports whether a document has the same keys and values as before outside of the servers.
+func (e *entry) sameRest(after *document) bool {
+	rest := func(doc *document) (out []any) {
+		for _, m := range doc.root.Values {
+			if out = append(out, keyOf(m)); keyOf(m) != strings.Split(e.path, ".")[0] {
+				out = append(out, orderedValue(m.Value))
+			}
+		}
+		return out
+	}
+	return reflect.DeepEqual(rest(e.doc), rest(after))
+}
+
+// json reports whether the text is written as JSON, also in a YAML file.
+func (e *entry) json() bool { return isJSON("", e.file.Before) }
+
+// jsonPath returns the path of the server, or of a member of it.
+func (e *entry) jsonPath(member ...string) []string {
+	return slices.Concat(strings.Split(e.path, "."), []string{e.server()}, member)
+}
+
+// removed returns the text without the server, nil if its form is unknown.
+func (e *entry) removed() []byte {
+	if e.json() {
+		text, _ := jsonc.Remove(e.file.Before, e.jsonPath()...) // a mistake is found later
+		return text
+	}
+	from, to := e.own()
+	if from == to {
+		return nil
+	}
+	if len(e.servers.Values) == 1 { // a reload takes a file without servers only if it says so
+		for i, line := range e.lines {
+			e.lines[i] = onlyServers.ReplaceAllString(line, "$1 {}$2")
+		}
+	}
+	return []byte(strings.Join(slices.Delete(e.lines, from, to), ""))
+}
+
+// onlyServers is the line of an mcpServers key whose entries follow.
+var onlyServers = regexp.MustCompile(`^(mcpServers:)([ \t]*(?:#.*)?\n)$`)
+
+// own returns the range of the lines that the server has for itself; an empty one if it shares them.
+func (e *entry) own() (from, to int) {
+	position := e.servers.Values[e.at].Key.GetToken().Position
+	from, indent := position.Line-1, position.Column-1
+	if strings.TrimSpace(e.lines[from][:min(indent, len(e.lines[from]))]) != "" {
+		return 0, 0
+	}
+	to = from + 1
+	for i, line := range e.lines[to:] {
+		text := strings.TrimLeft(line, " \t")
+		switch {
+		case strings.TrimSpace(text) == "": // belongs to what follows
+		case len(line)-len(text) > indent, text[0] == '}', text[0] == ']':
+			to = from + i + 2
+		default:
+			return from, to
+		}
+	}
+	return from, to
+}
+
+// marked returns the text with the server disabled or enabled, nil if its form is unknown.
+func (e *entry) marked(disabled bool) []byte {
+	if e.json() {
+		text, _ := jsonc.Set(e.file.Before, disabled, e.jsonPath(disabledKey)...) // a mistake is found later
+		return text
+	}
+	mapping, ok := e.value().(*ast.MappingNode)
+	if !ok {
+		return nil
+	}
+	flag := strconv.FormatBool(disabled)
+	if old := value(mapping, disabledKey); old != nil {
+		return e.replaced(old.GetToken(), plainOrQuoted, flag)
+	}
+	member := disabledKey + ": " + flag
+	if mapping.IsFlowStyle {
+		if len(mapping.Values) > 0 {
+			member += ", "
+		}
+		return e.replaced(mapping.Start, brace, "{"+member)
+	}
+	_, to := e.own()
+	if to == 0 || len(mapping.Values) == 0 {
+		return nil
+	}
+	if !strings.HasSuffix(e.lines[to-1], "\n") {
+		e.lines[to-1] += "\n"
+	}
+	indent := strings.Repeat(" ", mapping.Values[0].Key.GetToken().Position.Column-1)
+	return []byte(strings.Join(slices.Insert(e.lines, to, indent+member+"\n"), ""))
+}
+
+var (
+	plainOrQuoted = regexp.MustCompile(`^(?:"[^"]*"|'[^']*'|[^\s,}#]+)`)
+	brace         = regexp.MustCompile(`^\{`)
+)
+
+// replaced returns the text with what matches at a token replaced; nil if nothing does.
+func (e *entry) replaced(at *token.Token, what *regexp.Regexp, by string) []byte {
+	line := []rune(e.lines[at.Position.Line-1])
+	before, after := string(line[:at.Position.Column-1]), string(line[at.Position.Column-1:])
+	found := what.FindString(after)
+	if found == "" {
+		return nil
+	}
+	e.lines[at.Position.Line-1] = before + by + after[len(found):]
+	return []byte(strings.Join(e.lines, ""))
+}
+
+var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)`)
+
+// orphans returns the change of the SecretsFile that removes the variables which only the server has used, nil if there
+// are none.
+func (e *entry) orphans() (*change.Change, error) {
+	folder := filepath.Dir(e.name)
+	v, err := openVault(folder)
+	if err != nil || len(v.known) == 0 {
+		return nil, err
+	}
+	rest := string(e.file.After)
+	for _, ending := range []string{".yaml", ".yml", ".json"} {
+		files, err := filepath.Glob(filepath.Join(folder, "*"+ending))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range files {
+			if filepath.Base(name) == filepath.Base(e.name) {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				return nil, nil // it may name any of them
+			}
+			rest += string(text)
+		}
+	}
+	uses := func(text string) map[string]bool {
+		variables := map[string]bool{}
+		for _, m := range reference.FindAllStringSubmatch(text, -1) {
+			variables[m[1]] = true
+		}
+		return variables
+	}
+	own, others := uses(fmt.Sprint(orderedValue(e.value()))), uses(rest)
+	var kept []string
+	for line := range strings.Lines(string(v.file.Before)) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), "=")
+		name = strings.TrimSpace(name)
+		if !strings.HasPrefix(name, stem(e.server())+"_") || !own[name] || others[name] {
+			kept = append(kept, line)
+		}
+	}
+	if v.file.After = []byte(strings.Join(kept, "")); len(kept) == 0 {
+		v.file.After = nil
+	}
+	if !v.file.Changes() {
+		return nil, nil
+	}
+	return v.file, nil
+}

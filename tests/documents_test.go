@@ -135,9 +135,9 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	part := regexp.MustCompile("(?m)^```yaml\n# (cases.yaml)\n((?s:.*?))^```|^ {4}((?:[A-Z_]+=\\S+ )*(?:bin/)?nexus .*(?:\\\\\n.*)*)$")
 	code := regexp.MustCompile(`# exits with (\d)`)
-	elsewhere := regexp.MustCompile(`nexus auth login|nexus serve.*&$|--record|--replay|=…`) // tests of their own
+	elsewhere := regexp.MustCompile(`nexus auth login|nexus server add|nexus serve.*&$|--record|--replay|=…`) // tests of their own
 	client := regexp.MustCompile(`nexus client (?:add|import|remove) \S+`)
-	router := regexp.MustCompile(`(?:bin/)?nexus serve`)
+	router := regexp.MustCompile(`(?:bin/)?nexus serve\b`)
 	remote := serve(t, "", "--demo")
 	address := strings.NewReplacer("https://router.example.com", remote.url, "http://127.0.0.1:8002", remote.url, "/etc/nexus", "config")
 	run := func(t *testing.T, page string, parts [][]string) {

@@ -63,6 +63,7 @@ func arrows() []arrow {
 		{"internal/tracing", []string{"internal/jsonrpc", "internal/texts"}},
 		{"internal", []string{"internal/..."}},
 		{"cmd/nexus/clients", []string{"internal/jsonc"}},
+		{"cmd/nexus/registry", []string{"internal/texts"}},
 		{"cmd/nexus/batch", []string{"cmd/nexus/batch/...", "cmd/nexus/tape", "internal/llm", "internal/texts"}},
 		{"cmd/nexus/batch/cases", []string{"internal/plan/expression", "internal/texts"}},
 		{"cmd/nexus/batch/results", []string{"internal/atomicfile"}},

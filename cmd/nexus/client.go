@@ -18,8 +18,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/change"
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
-	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/router"
 )
 
 type clientCmd struct {
@@ -31,11 +29,10 @@ type clientCmd struct {
 
 // clientFlags name a client's file and the entry in it.
 type clientFlags struct {
-	Client  string `arg:"" help:"The client; nexus client list shows their names."`
+	Client  string `arg:"" help:"The client; nexus client list shows their names." completes:"client"`
 	Name    string `help:"Name of the router in the client." default:"nexus"`
 	Project bool   `help:"Write the file of the project in this folder, which others may share."`
-	Yes     bool   `help:"Do not ask."`
-	DryRun  bool   `help:"Show the difference only."`
+	editFlags
 }
 
 // entryName matches names that all clients accept.
@@ -83,96 +80,6 @@ func (c *clientFlags) find() (*clients.Client, string, error) {
 // ending is what the name of a backup adds to that of the client's file.
 const ending = ".nexus-backup"
 
-// mostTries bounds how often a file is read again that other programs change.
-const mostTries = 20
-
-// edit is a change of files that is shown, asked about and made.
-type edit struct {
-	clientFlags
-	plan func() ([]step, error) // reads the files; no steps mean that there is nothing to do
-}
-
-// step is a change of one file.
-type step struct {
-	*change.Change
-	backup string
-	values bool // it is a file of NAME=value whose values are not shown
-}
-
-// credentials returns those in the servers of a client's file or of servers.yaml, before and after.
-func (s step) credentials(client *clients.Client) (all []string) {
-	for _, text := range [][]byte{s.Before, s.After} {
-		if servers, err := client.Servers(text); err == nil { // of the client
-			text, _, _ = client.Standard(servers, "")
-		}
-		all = append(all, config.Credentials(s.File, text)...)
-	}
-	return all
-}
-
-// run reports whether files were changed.
-func (e *edit) run(w *world) (bool, error) {
-	for try := 1; ; try++ {
-		steps, err := e.plan()
-		if err != nil || len(steps) == 0 {
-			return false, err
-		}
-		var secrets []string
-		for _, s := range steps {
-			secrets = append(secrets, s.credentials(clients.Lookup(e.Client))...)
-		}
-		mask := redact.NewMasker(secrets)
-		for _, s := range steps {
-			fmt.Fprintf(w.stdout, "%s:\n%s", s.File, s.Diff(func(line string) string {
-				if name, _, found := strings.Cut(line, "="); found && s.values {
-					return name + "=" + redact.Mark
-				}
-				return mask.Text(line)
-			}))
-		}
-		if e.DryRun {
-			return false, nil
-		}
-		if err := e.confirm(w); err != nil {
-			return false, err
-		}
-		err = apply(w, steps)
-		if err == nil || try == mostTries || !errors.Is(err, change.ErrMeanwhile) {
-			return err == nil, err
-		}
-		fmt.Fprintln(w.stderr, "nexus: another program has just changed one of these files; the difference is now:")
-	}
-}
-
-func apply(w *world, steps []step) error {
-	for _, s := range steps {
-		if err := s.Writable(); err != nil {
-			return err
-		}
-	}
-	for _, s := range steps {
-		if err := s.Apply(w.ctx, s.backup); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// confirm asks whether to make a change that was shown.
-func (e *edit) confirm(w *world) error {
-	switch {
-	case e.Yes:
-		return nil
-	case !w.asks:
-		return &exitError{exitUsage, "nothing was changed: there is no terminal to ask on; give --yes"}
-	}
-	err := (&prompt{w: w}).confirm(w.ctx, "Make this change? ")
-	if errors.Is(err, router.ErrDeclined) {
-		return errors.New("nothing was changed")
-	}
-	return err
-}
-
 type clientAddCmd struct {
 	clientFlags
 	source
@@ -190,7 +97,7 @@ func (c *clientAddCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	e := edit{clientFlags: c.clientFlags}
+	e := edit{editFlags: c.editFlags, client: client}
 	e.plan = func() ([]step, error) {
 		ch, err := change.Read(file)
 		if err != nil {
@@ -378,7 +285,7 @@ func (c *clientRemoveCmd) Run(w *world) error {
 		return err
 	}
 	restored, gaveBack := false, false
-	e := edit{clientFlags: c.clientFlags}
+	e := edit{editFlags: c.editFlags, client: client}
 	e.plan = func() ([]step, error) {
 		ch, err := change.Read(file)
 		if err != nil {

@@ -30,7 +30,7 @@ func (c *clientImportCmd) Run(w *world) error {
 		return err
 	}
 	var added config.Imported
-	e := edit{clientFlags: c.clientFlags}
+	e := edit{editFlags: c.editFlags, client: client}
 	e.plan = func() (steps []step, err error) {
 		steps, added, err = c.take(client, file, into, entry)
 		return steps, err
@@ -120,9 +120,7 @@ func (c *clientImportCmd) take(client *clients.Client, file, into string, entry 
 	if !ch.Changes() && len(a.Files) == 0 {
 		return nil, done, nil
 	}
-	for i, f := range a.Files {
-		steps = append(steps, step{Change: f, values: i < len(a.Files)-1})
-	}
+	steps = additions(a)
 	last := step{Change: ch}
 	if backup.Before == nil {
 		last.backup = backup.File

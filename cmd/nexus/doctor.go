@@ -22,12 +22,8 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
-type serverCmd struct {
-	Doctor serverDoctorCmd `cmd:"" help:"Run one server in the foreground, show every message, and say what is wrong."`
-}
-
 type serverDoctorCmd struct {
-	Name string `arg:"" help:"The server."`
+	Name string `arg:"" help:"The server." completes:"server"`
 	configFlag
 }
 
@@ -54,17 +50,15 @@ func (c *serverDoctorCmd) Run(w *world) error {
 			"see the log of the replicas, or their page", c.Name, cfg.Cluster.Name)}
 	}
 	server.Disabled = false // to look at it changes nothing
-	folder, _ := cfg.StateFolder()
-	v := visit{w: w, server: server, mask: redact.NewMasker(cfg.Secrets()), began: time.Now()}
-	v.servers = downstream.New(downstream.Options{
-		Servers: []downstream.ServerConfig{server}, Health: cfg.Health, ListDeadline: cfg.Proxy.ListDeadline,
-		ProxyTimeout: cfg.Health.Timeout, Execution: downstream.ExecutionConfig{Attempts: 1},
-		MaxMessage: int(cfg.Limits.ResultBytes), Version: version, Logger: slog.New(&v),
-		Access: downstream.Access{Tokens: oauth.NewStore(folder), Mask: v.mask}, // no pins: nothing is approved
-	})
-	err = v.examine(w.ctx)
-	v.servers.Stop()
-	return v.verdict(err)
+	v := newVisit(w, &cfg, server)
+	defer v.servers.Stop()
+	if err := v.examine(w.ctx); err != nil {
+		return v.failed(err)
+	}
+	if v.works() > 0 {
+		return &exitError{code: exitPartly}
+	}
+	return nil
 }
 
 // visit examines one server. It is the slog.Handler that prints what the link logs: each message and each line of error
@@ -76,10 +70,25 @@ type visit struct {
 	mask    *redact.Masker
 	began   time.Time
 
+	silent            bool // prints no messages
 	connected, pinged time.Duration
 	hello             []byte
 	counts            []string
+	tools             []json.RawMessage
 	invalid           atomic.Bool // it sent what is no message
+}
+
+// newVisit prepares a visit. Stop its servers.
+func newVisit(w *world, cfg *config.Config, server downstream.ServerConfig) *visit {
+	folder, _ := cfg.StateFolder()
+	v := &visit{w: w, server: server, mask: redact.NewMasker(cfg.Secrets()), began: time.Now()}
+	v.servers = downstream.New(downstream.Options{
+		Servers: []downstream.ServerConfig{server}, Health: cfg.Health, ListDeadline: cfg.Proxy.ListDeadline,
+		ProxyTimeout: cfg.Health.Timeout, Execution: downstream.ExecutionConfig{Attempts: 1},
+		MaxMessage: int(cfg.Limits.ResultBytes), Version: version, Logger: slog.New(v),
+		Access: downstream.Access{Tokens: oauth.NewStore(folder), Mask: v.mask}, // no pins: nothing is approved
+	})
+	return v
 }
 
 func (v *visit) examine(ctx context.Context) (err error) {
@@ -93,6 +102,9 @@ func (v *visit) examine(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		if method == "tools/list" {
+			v.tools = items
+		}
 		if items != nil {
 			v.counts = append(v.counts, fmt.Sprintf("%d %s", len(items), strings.TrimSuffix(method, "/list")))
 		}
@@ -103,15 +115,17 @@ func (v *visit) examine(ctx context.Context) (err error) {
 	return err
 }
 
-// verdict prints whether the server works, and what to do.
-func (v *visit) verdict(err error) error {
-	if err != nil {
-		if v.w.ctx.Err() != nil {
-			return context.Cause(v.w.ctx)
-		}
-		fmt.Fprintln(v.w.stdout, "what to do: "+v.mask.Text(v.remedy(err)))
-		return &exitError{exitFailed, firstLine(err.Error(), 1000)}
+// failed prints what to do about an error of examine, and returns the error to report.
+func (v *visit) failed(err error) error {
+	if v.w.ctx.Err() != nil {
+		return context.Cause(v.w.ctx)
 	}
+	fmt.Fprintln(v.w.stdout, "what to do: "+v.mask.Text(v.remedy(err)))
+	return &exitError{exitFailed, firstLine(err.Error(), 1000)}
+}
+
+// works prints that the server works, and problems, whose number it returns.
+func (v *visit) works() int {
 	st := v.servers.Status()[v.server.Name]
 	problems := []string{}
 	if v.invalid.Load() {
@@ -132,10 +146,7 @@ func (v *visit) verdict(err error) error {
 	for _, p := range problems {
 		fmt.Fprintln(v.w.stdout, "but "+firstLine(v.mask.Text(p), 500))
 	}
-	if len(problems) > 0 {
-		return &exitError{code: exitPartly}
-	}
-	return nil
+	return len(problems)
 }
 
 const environment = "of the environment it gets PATH, HOME, LANG, TMPDIR and its env only"
@@ -192,7 +203,10 @@ func (v *visit) Handle(_ context.Context, r slog.Record) error {
 	case "server sent an invalid message":
 		v.invalid.Store(true)
 	case "connected to server", "cannot connect to server", "last error output of server":
-		return nil // the verdict says so
+		return nil // what follows says so
+	}
+	if v.silent {
+		return nil
 	}
 	if json.Valid([]byte(text)) {
 		text = string(v.mask.JSON([]byte(text)))

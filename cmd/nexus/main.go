@@ -16,6 +16,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/cases"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/registry"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/terminal"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
@@ -48,7 +49,7 @@ type cli struct {
 	Health  healthCmd  `cmd:"" help:"Show the health of the servers and models."`
 	Cluster clusterCmd `cmd:"" help:"Show the replicas of a cluster, and empty one."`
 	Batch   batchCmd   `cmd:"" help:"Ask the questions in a file, check the answers, report and compare."`
-	Server  serverCmd  `cmd:"" help:"Examine servers."`
+	Server  serverCmd  `cmd:"" help:"Add, list, search, examine and remove servers."`
 	Audit   auditCmd   `cmd:"" help:"Check the audit log."`
 	Auth    authCmd    `cmd:"" help:"Log in to servers that want OAuth tokens."`
 	Policy  policyCmd  `cmd:"" help:"Explain decisions on calls."`
@@ -102,6 +103,7 @@ func run(w *world, args []string) int {
 	parser, err := kong.New(&c,
 		kong.Name("nexus"), kong.Description("AgenticNexus: one MCP server in front of many, with a planner."),
 		kong.Writers(w.stdout, w.stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.Bind(w),
+		kong.Vars{"registry": registry.Official},
 		kong.DynamicCommand("man", "Write manual pages.", "", &manCmd{}, `hidden:""`))
 	if err != nil {
 		fmt.Fprintln(w.stderr, "nexus: "+err.Error())

@@ -20,6 +20,11 @@ type Unauthorized struct{ Why string } // reason and remedy
 // Error implements error.
 func (u *Unauthorized) Error() string { return u.Why }
 
+const supportsOAuth = "; it supports OAuth: set auth in its configuration"
+
+// OAuth reports whether the server refused a request without a token, and supports OAuth.
+func (f *Failure) OAuth() bool { return strings.HasSuffix(f.Message, supportsOAuth) }
+
 // requestFailure classifies an error before the response: a request without a connection never reached the server.
 // cut is the context whose end may have cut the request.
 func (l *lifetime) requestFailure(err error, d *dispatch, cut context.Context) *Failure {
@@ -64,7 +69,7 @@ func (l *lifetime) statusFailure(resp *http.Response) *Failure {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		f.Reason = reason.Unauthorized
 		if strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), ","), "resource_metadata=") {
-			f.Message += "; it supports OAuth: set auth in its configuration"
+			f.Message += supportsOAuth
 		}
 	case code == http.StatusTooManyRequests:
 		// The status says that the request was rate-limited, not handled (RFC 6585 §4). But a tool may relay the 429

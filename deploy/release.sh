@@ -34,6 +34,10 @@ nexus=dist/bin/$(go env GOHOSTOS)_$(go env GOHOSTARCH)/nexus
 
 # What the program itself writes for packages.
 $nexus man dist/files/man
+mkdir dist/files/completions
+for file in bash:nexus zsh:_nexus fish:nexus.fish; do
+	$nexus completion "${file%:*}" >"dist/files/completions/${file#*:}"
+done
 $nexus config init dist/files/config >/dev/null
 sed -i 's|^# state: ""|state: /var/lib/agenticnexus|' dist/files/config/settings.yaml
 grep -q '^state: ' dist/files/config/settings.yaml || fail "the settings have no line for the state folder"
@@ -51,7 +55,7 @@ for folder in dist/bin/*; do
 	platform=${folder#dist/bin/}
 	name=agenticnexus_${VERSION}_$platform
 	mkdir "dist/stage/$name"
-	cp -r "$folder"/nexus* LICENSE README.md CHANGELOG.md dist/files/man "dist/stage/$name/"
+	cp -r "$folder"/nexus* LICENSE README.md CHANGELOG.md dist/files/man dist/files/completions "dist/stage/$name/"
 	case $platform in
 	windows_*) archive "$name" "$name.zip" ;;
 	*) archive "$name" "$name.tar.gz" ;;

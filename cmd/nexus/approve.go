@@ -16,7 +16,7 @@ import (
 
 type toolsApproveCmd struct {
 	configFlag
-	Server string `arg:"" help:"Name of the server."`
+	Server string `arg:"" help:"Name of the server." completes:"server"`
 	Tool   string `arg:"" optional:"" help:"Own name of the tool (default: all changed tools of the server)."`
 }
 

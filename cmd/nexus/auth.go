@@ -65,7 +65,7 @@ func (c *tokens) open(ctx context.Context, only string) (
 
 type authLoginCmd struct {
 	tokens
-	Server string `arg:"" help:"Name of the server."`
+	Server string `arg:"" help:"Name of the server." completes:"server"`
 }
 
 // loginTime is the time limit of a login.
@@ -127,7 +127,7 @@ func browse(url string) {
 
 type authLogoutCmd struct {
 	tokens
-	Server string `arg:"" help:"Name of the server."`
+	Server string `arg:"" help:"Name of the server." completes:"server"`
 }
 
 func (c *authLogoutCmd) Run(w *world) error {
@@ -153,7 +153,7 @@ func (c *authLogoutCmd) Run(w *world) error {
 
 type authStatusCmd struct {
 	tokens
-	Server string `arg:"" optional:"" help:"Name of the server (default: all)."`
+	Server string `arg:"" optional:"" help:"Name of the server (default: all)." completes:"server"`
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 

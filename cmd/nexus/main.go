@@ -64,6 +64,8 @@ type setup struct {
 	Client clientCmd `cmd:"" help:"Make MCP clients use the router."`
 	Config configCmd `cmd:"" help:"Check, write and import configurations."`
 	Keys   keysCmd   `cmd:"" help:"Make API keys."`
+
+	Completion completionCmd `cmd:"" help:"Print a script that completes commands in a shell."`
 }
 
 // world is the environment of a command: context, streams and terminal.
@@ -104,7 +106,8 @@ func run(w *world, args []string) int {
 		kong.Name("nexus"), kong.Description("AgenticNexus: one MCP server in front of many, with a planner."),
 		kong.Writers(w.stdout, w.stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.Bind(w),
 		kong.Vars{"registry": registry.Official},
-		kong.DynamicCommand("man", "Write manual pages.", "", &manCmd{}, `hidden:""`))
+		kong.DynamicCommand("man", "Write manual pages.", "", &manCmd{}, `hidden:""`),
+		kong.DynamicCommand("complete", "Complete a command line.", "", &completeCmd{}, `hidden:""`))
 	if err != nil {
 		fmt.Fprintln(w.stderr, "nexus: "+err.Error())
 		return exitFailed

@@ -290,7 +290,7 @@ func (c changedTools) mark(list json.RawMessage, whole bool) (json.RawMessage, e
 type callCmd struct {
 	source
 	remote
-	Tool      string `arg:"" help:"The tool: its bare name, or server__tool."`
+	Tool      string `arg:"" help:"The tool: its bare name, or server__tool." completes:"tool"`
 	Arguments string `arg:"" optional:"" help:"Its arguments as a JSON object." default:"{}"`
 	JSON      bool   `name:"json" help:"Print the structured content or, without any, the whole result."`
 }

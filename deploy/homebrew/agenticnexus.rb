@@ -28,6 +28,9 @@ class Agenticnexus < Formula
   def install
     bin.install "nexus"
     man1.install Dir["man/*.1"]
+    bash_completion.install "completions/nexus"
+    zsh_completion.install "completions/_nexus"
+    fish_completion.install "completions/nexus.fish"
   end
 
   service do

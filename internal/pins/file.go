@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -99,6 +101,22 @@ func (f *file) load(known *document) (doc *document, damage string, err error) {
 		damage += "; no tool counts as approved until: " + ApproveCommand("SERVER", "")
 	}
 	return known, damage, nil
+}
+
+// Names returns the names of the tools in the pins that a state folder has, by server; nil if they cannot be read.
+func Names(folder string) map[string][]string {
+	var doc document
+	raw, err := atomicfile.Read(filepath.Join(folder, fileName), maxFile)
+	if err != nil || json.Unmarshal(raw, &doc) != nil {
+		return nil
+	}
+	all := make(map[string][]string, len(doc.Servers))
+	for server, p := range doc.Servers {
+		if p != nil {
+			all[server] = slices.Collect(maps.Keys(p.Tools))
+		}
+	}
+	return all
 }
 
 // write replaces the file.

@@ -590,6 +590,10 @@ func TestSessionsAfterDrain(t *testing.T) {
 	rs := newReplicas(t, 2, edge.Options{})
 	rs.only.Store(0)
 	one, two := rs.open("2025-11-25"), rs.open("2025-11-25")
+	mcptest.Eventually(t, "the other can take sessions", func() bool {
+		_, ok := rs.all[0].member.Directory().Elsewhere()
+		return ok
+	})
 	rs.all[0].member.Drain()
 	edge.Drain(t.Context(), rs.all[0].edge)
 	rs.want("at the drained home", call("1", "echo", "{}"), one, 200, `"id":1`)

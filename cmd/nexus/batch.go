@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +27,8 @@ type batchCmd struct {
 type batchRunCmd struct {
 	source
 	remote
+	against
+	taped
 	Cases       string        `arg:"" help:"The cases: JSON Lines, a JSON array, CSV or YAML; - is standard input."`
 	Out         string        `required:"" help:"File to append the results to, one per line." placeholder:"RESULTS"`
 	Concurrency int           `help:"Number of questions asked in parallel." default:"4"`
@@ -37,8 +40,18 @@ type batchRunCmd struct {
 	Timeout     time.Duration `help:"Time limit of an answer, unless the case sets one." placeholder:"D"`
 	Judges      int           `help:"Number of judgments per rubric; the majority decides." enum:"1,3" default:"1"`
 	Yes         bool          `help:"Allow every call that needs consent."`
-	Record      string        `help:"Record every exchange with models and servers in this folder." placeholder:"DIR"`
-	Replay      string        `help:"Replay a folder written by --record, without models, servers or network." placeholder:"DIR"`
+}
+
+// against names a second side.
+type against struct {
+	Against    []string `help:"Ask each question under this configuration, too, right before or after the first; may be repeated." placeholder:"PATH" sep:"none"`
+	AgainstOut string   `help:"File to append the results of --against to." placeholder:"RESULTS"`
+}
+
+// taped has the flags of recordings.
+type taped struct {
+	Record string `help:"Record every exchange with models and servers in this folder." placeholder:"DIR"`
+	Replay string `help:"Replay a folder written by --record, without models, servers or network." placeholder:"DIR"`
 }
 
 func (c *batchRunCmd) Run(w *world) error {
@@ -53,30 +66,69 @@ func (c *batchRunCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(c.Out); err == nil && info.Size() > 0 && !c.Resume {
-		return c.taken(results.ErrExists)
-	}
-	asked, err := c.router(w, chosen)
-	if err != nil {
-		return err
-	}
-	closed := sync.OnceValue(asked.close)
-	defer func() { _ = closed() }() // if the batch does not start
-	opts := batch.Options{
-		Cases: chosen, Repeat: c.Repeat, Concurrency: c.Concurrency, MaxTokens: c.MaxTokens, Timeout: c.Timeout,
-		Fingerprint: asked.fingerprint, Ask: asked.ask, Judge: asked.judge, Price: asked.price,
-	}
-	if opts.Out, err = c.open(); err != nil {
-		return err
-	}
-	opts.Out.Clean = asked.mask.JSON
-	if c.Resume { // the lock is held: no other process writes the file
-		if opts.Before, err = batch.ReadEarlier(c.Out, all, asked.fingerprint); err != nil {
-			return errors.Join(err, opts.Out.Close())
+	sides := c.sides()
+	for _, s := range sides {
+		if info, err := os.Stat(s.Out); err == nil && info.Size() > 0 && !c.Resume {
+			return s.taken(results.ErrExists)
 		}
 	}
-	tally, err := c.run(w, opts)
-	return c.end(w, tally, errors.Join(err, opts.Out.Close(), closed()))
+	opts := batch.Options{
+		Cases: chosen, Repeat: c.Repeat, Concurrency: c.Concurrency, MaxTokens: c.MaxTokens, Timeout: c.Timeout,
+	}
+	var started []func() error
+	closed := sync.OnceValue(func() (err error) {
+		for _, f := range started {
+			err = errors.Join(err, f())
+		}
+		return err
+	})
+	defer func() { _ = closed() }() // if the batch does not start
+	for _, s := range sides {
+		side, done, err := s.start(w, all, chosen)
+		if err != nil {
+			return err
+		}
+		opts.Sides, started = append(opts.Sides, side), append(started, done)
+	}
+	tallies, err := c.run(w, opts)
+	return c.end(w, sides, tallies, errors.Join(err, closed()))
+}
+
+// sides returns the command of each side: this one, or one for --config and one for --against, whose recordings are in
+// folders of their own.
+func (c *batchRunCmd) sides() []*batchRunCmd {
+	if len(c.Against) == 0 {
+		return []*batchRunCmd{c}
+	}
+	a, b := *c, *c
+	b.Config, b.Out = c.Against, c.AgainstOut
+	for _, folder := range [...]struct{ a, b *string }{{&a.Record, &b.Record}, {&a.Replay, &b.Replay}} {
+		if *folder.a != "" {
+			*folder.a, *folder.b = filepath.Join(*folder.a, "a"), filepath.Join(*folder.b, "b")
+		}
+	}
+	return []*batchRunCmd{&a, &b}
+}
+
+// start opens the router and the file of results. done closes both.
+func (c *batchRunCmd) start(w *world, all, chosen []cases.Case) (side batch.Side, done func() error, err error) {
+	asked, err := c.router(w, chosen)
+	if err != nil {
+		return side, nil, err
+	}
+	out, err := c.open()
+	if err != nil {
+		return side, nil, errors.Join(err, asked.close())
+	}
+	out.Clean = asked.mask.JSON
+	side = batch.Side{Fingerprint: asked.fingerprint, Out: out, Ask: asked.ask, Judge: asked.judge, Price: asked.price}
+	done = func() error { return errors.Join(out.Close(), asked.close()) }
+	if c.Resume { // the lock is held: no other process writes the file
+		if side.Before, err = batch.ReadEarlier(c.Out, all, asked.fingerprint); err != nil {
+			return side, nil, errors.Join(err, done())
+		}
+	}
+	return side, done, nil
 }
 
 // check refuses invalid combinations of flags.
@@ -96,6 +148,12 @@ func (c *batchRunCmd) check() error {
 		return &exitError{exitUsage, "use either --record or --replay, not both"}
 	case c.Remote != "" && c.Record+c.Replay != "":
 		return &exitError{exitUsage, "--record and --replay cannot be used with --remote"}
+	case (len(c.Against) > 0) != (c.AgainstOut != ""):
+		return &exitError{exitUsage, "--against and --against-out need each other"}
+	case c.AgainstOut != "" && filepath.Clean(c.AgainstOut) == filepath.Clean(c.Out):
+		return &exitError{exitUsage, "--out and --against-out must be two files"}
+	case c.Remote != "" && c.AgainstOut != "":
+		return &exitError{exitUsage, "--against cannot be used with --remote"}
 	case c.Remote != "" && c.Demo:
 		return &exitError{exitUsage, "use either --remote or --demo, not both"}
 	}
@@ -144,7 +202,7 @@ func (c *batchRunCmd) taken(err error) error {
 
 // run runs the batch and shows progress. After the first signal, questions in progress finish; the second signal ends
 // the program.
-func (c *batchRunCmd) run(w *world, opts batch.Options) (batch.Tally, error) {
+func (c *batchRunCmd) run(w *world, opts batch.Options) ([]batch.Tally, error) {
 	bar := newBar(w)
 	defer bar.close()
 	forget := context.AfterFunc(w.ctx, func() {
@@ -181,18 +239,29 @@ func tallies(w *world, b *bar) func(batch.Tally) {
 	}
 }
 
-// end prints the tally and, for an incomplete run, the command that resumes it.
-func (c *batchRunCmd) end(w *world, t batch.Tally, err error) error {
-	text := fmt.Sprintf("%d of %d done: %d passed, %d failed, %d errors", t.Done(), t.Total, t.Passed, t.Failed, t.Errors)
-	if t.Skipped > 0 {
-		text += fmt.Sprintf(", %d skipped", t.Skipped)
+// end prints the tally of each side and, for an incomplete run, the command that resumes it.
+func (c *batchRunCmd) end(w *world, sides []*batchRunCmd, tallies []batch.Tally, err error) error {
+	clean, see, text := true, "report", ""
+	var outs string
+	for i, t := range tallies {
+		clean = clean && t.Clean()
+		if len(sides) > 1 {
+			see = "compare"
+			text += sides[i].Out + ": "
+		}
+		text += fmt.Sprintf("%d of %d done: %d passed, %d failed, %d errors", t.Done(), t.Total, t.Passed, t.Failed, t.Errors)
+		if t.Skipped > 0 {
+			text += fmt.Sprintf(", %d skipped", t.Skipped)
+		}
+		text += "; "
+		outs += " " + quoteArg(sides[i].Out)
 	}
-	if _, failed := fmt.Fprintln(w.stdout, text+"; see nexus batch report "+quoteArg(c.Out)); failed != nil && err == nil {
+	if _, failed := fmt.Fprintln(w.stdout, text+"see nexus batch "+see+outs); failed != nil && err == nil {
 		err = failed
 	}
 	code := exitFailed
 	switch {
-	case err == nil && t.Clean():
+	case err == nil && clean:
 		return nil
 	case err == nil:
 		return &exitError{code: exitPartly}

@@ -1,4 +1,5 @@
-// Package batch asks the router the questions in a file and writes the results: nexus batch run.
+// Package batch asks the router the questions in a file and writes the results: nexus batch run. To compare two
+// configurations, it asks each question under both, one right after the other.
 //
 // [Run] asks Options.Concurrency questions in parallel. Each worker writes a result before it asks its next question,
 // so that a killed process loses only the questions in progress. All goroutines have ended when Run returns.
@@ -78,13 +79,18 @@ type Options struct {
 	Concurrency int // at least 1
 	MaxTokens   int // no question starts after so many; 0 = no limit
 	Timeout     time.Duration
+	Sides       []Side      // at least one; of several, each begins as often as the others
+	Progress    func(Tally) // of all sides; called by one goroutine at a time; may be nil
+}
+
+// Side is a router that is asked all questions, and the file of its results.
+type Side struct {
 	Fingerprint string
 	Before      *Earlier // lines already in the file; nil = none
 	Out         *results.Writer
 	Ask         Ask
-	Judge       *Judge      // nil = no model
-	Price       Price       // nil = no prices
-	Progress    func(Tally) // called by one goroutine at a time; may be nil
+	Judge       *Judge // nil = no model
+	Price       Price  // nil = no prices
 }
 
 // Tally counts the lines of a results file.
@@ -94,6 +100,21 @@ type Tally struct {
 	Tokens int // used in this run, judges included
 	Cost   float64
 	New    int // lines of this run
+}
+
+// sum adds tallies.
+func sum(tallies []Tally) (all Tally) {
+	for _, t := range tallies {
+		all.Total += t.Total
+		all.Passed += t.Passed
+		all.Failed += t.Failed
+		all.Errors += t.Errors
+		all.Skipped += t.Skipped
+		all.Tokens += t.Tokens
+		all.Cost += t.Cost
+		all.New += t.New
+	}
+	return all
 }
 
 // Done returns the number of lines.
@@ -113,38 +134,48 @@ type runner struct {
 	opts Options
 	ctx  context.Context // ends when no further question must start
 
-	mu    sync.Mutex
-	next  int // number of the next case and repeat
-	tally Tally
-	err   error // why the run ends early
+	mu      sync.Mutex
+	next    int // number of the next case, repeat and side
+	tallies []Tally
+	err     error // why the run ends early
 }
 
-// Run asks the questions of all cases and repeats without a line. When ctx ends, questions in progress finish. The
-// error is ErrInterrupted, ErrBudget, a *Failure that is Lost, or an error of the file.
-func Run(ctx context.Context, opts Options) (Tally, error) {
-	r := &runner{opts: opts, ctx: ctx}
-	if opts.Before != nil {
-		r.tally = opts.Before.Tally
+// task is one question of a run.
+type task struct {
+	side   int
+	c      *cases.Case
+	repeat int
+}
+
+// Run asks the questions of all cases and repeats without a line. When ctx ends, questions in progress finish. It
+// returns the tally of each side. The error is ErrInterrupted, ErrBudget, a *Failure that is Lost, or an error of a file.
+func Run(ctx context.Context, opts Options) ([]Tally, error) {
+	r := &runner{opts: opts, ctx: ctx, tallies: make([]Tally, len(opts.Sides))}
+	for i, s := range opts.Sides {
+		t := &r.tallies[i]
+		if s.Before != nil {
+			*t = s.Before.Tally
+		}
+		t.Total = t.Done() + r.missing(s.Before)
 	}
-	r.tally.Total = r.tally.Done() + r.missing()
 	r.progress()
 	var workers sync.WaitGroup
 	for range opts.Concurrency {
 		workers.Go(r.work)
 	}
 	workers.Wait()
-	if r.err == nil && r.tally.Done() < r.tally.Total && ctx.Err() != nil {
+	if all := sum(r.tallies); r.err == nil && all.Done() < all.Total && ctx.Err() != nil {
 		r.err = ErrInterrupted
 	}
-	return r.tally, r.err
+	return r.tallies, r.err
 }
 
 // missing counts the cases and repeats without a line.
-func (r *runner) missing() int {
+func (r *runner) missing(before *Earlier) int {
 	n := 0
 	for _, c := range r.opts.Cases {
 		for repeat := 1; repeat <= r.opts.Repeat; repeat++ {
-			if !r.opts.Before.Has(c.ID, repeat) {
+			if !before.Has(c.ID, repeat) {
 				n++
 			}
 		}
@@ -155,52 +186,56 @@ func (r *runner) missing() int {
 // work asks one question after another.
 func (r *runner) work() {
 	for {
-		c, repeat, ok := r.take()
+		t, ok := r.take()
 		if !ok {
 			return
 		}
-		line, used, err := r.one(c, repeat)
+		line, used, err := r.one(t)
 		if line != nil {
-			if failed := r.opts.Out.Write(line); failed != nil {
+			if failed := r.opts.Sides[t.side].Out.Write(line); failed != nil {
 				line, err = nil, failed
 			}
 		}
-		r.finish(line, used, err)
+		r.finish(t.side, line, used, err)
 	}
 }
 
-// take returns the next case and repeat without a line.
-func (r *runner) take() (c *cases.Case, repeat int, ok bool) {
+// take returns the next question without a line. The sides follow each other for each case and repeat, and take turns
+// in being first, so that none always finds a provider's caches filled by another.
+func (r *runner) take() (t task, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for n := len(r.opts.Cases); r.next < n*r.opts.Repeat; {
+	sides, n := len(r.opts.Sides), len(r.opts.Cases)
+	for r.next < sides*n*r.opts.Repeat {
 		if r.err != nil || r.ctx.Err() != nil {
-			return nil, 0, false
+			return task{}, false
 		}
-		if r.opts.MaxTokens > 0 && r.tally.Tokens >= r.opts.MaxTokens {
+		if r.opts.MaxTokens > 0 && sum(r.tallies).Tokens >= r.opts.MaxTokens {
 			r.err = ErrBudget
-			return nil, 0, false
+			return task{}, false
 		}
-		c, repeat = &r.opts.Cases[r.next%n], r.next/n+1
+		i, earlier := r.next/sides%n, r.next/sides/n
+		t = task{(r.next + i + earlier) % sides, &r.opts.Cases[i], earlier + 1}
 		r.next++
-		if !r.opts.Before.Has(c.ID, repeat) {
-			return c, repeat, true
+		if !r.opts.Sides[t.side].Before.Has(t.c.ID, t.repeat) {
+			return t, true
 		}
 	}
-	return nil, 0, false
+	return task{}, false
 }
 
-func (r *runner) finish(line *results.Line, tokens int, err error) {
+func (r *runner) finish(side int, line *results.Line, tokens int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	t := &r.tallies[side]
 	if line != nil {
-		r.tally.Count(line.Outcome)
-		r.tally.New++
+		t.Count(line.Outcome)
+		t.New++
 		if line.Cost != nil {
-			r.tally.Cost += *line.Cost
+			t.Cost += *line.Cost
 		}
 	}
-	r.tally.Tokens += tokens
+	t.Tokens += tokens
 	if r.err == nil {
 		r.err = err
 	}
@@ -209,7 +244,7 @@ func (r *runner) finish(line *results.Line, tokens int, err error) {
 
 func (r *runner) progress() {
 	if r.opts.Progress != nil {
-		r.opts.Progress(r.tally)
+		r.opts.Progress(sum(r.tallies))
 	}
 }
 
@@ -293,20 +328,21 @@ func ReadEarlier(path string, all []cases.Case, fingerprint string) (*Earlier, e
 
 // one asks a question and checks the answer. The line is nil if the question never reached the router, so that it may
 // be asked again. tokens counts all used tokens. The error ends the run.
-func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int, err error) {
+func (r *runner) one(t task) (line *results.Line, tokens int, err error) {
+	side, c := &r.opts.Sides[t.side], t.c
 	began := time.Now()
 	line = &results.Line{
-		Case: c.ID, Repeat: repeat, Checks: []results.Check{}, Fingerprint: r.opts.Fingerprint,
+		Case: c.ID, Repeat: t.repeat, Checks: []results.Check{}, Fingerprint: side.Fingerprint,
 		About: results.About{Query: c.Query, Tags: c.Tags, Definition: c.Definition},
 	}
 	line.Started = began.UTC().Truncate(time.Millisecond)
-	if c.Expect != nil && c.Expect.Judge != "" && r.opts.Judge == nil {
+	if c.Expect != nil && c.Expect.Judge != "" && side.Judge == nil {
 		line.Outcome = results.Skipped
 		line.Error = &results.Failure{Reason: reasonNoModel, Message: "there is no model to judge; name one under llm in the configuration"}
 		return line, 0, nil
 	}
-	ctx := tape.In(context.WithoutCancel(r.ctx), fmt.Sprintf("%s #%d", c.ID, repeat)) // the run's end cuts no question
-	answer, failed := r.ask(ctx, c)
+	ctx := tape.In(context.WithoutCancel(r.ctx), fmt.Sprintf("%s #%d", c.ID, t.repeat)) // the run's end cuts no question
+	answer, failed := r.ask(ctx, side, c)
 	took := answer.Took
 	if failed != nil {
 		took = time.Since(began)
@@ -331,21 +367,21 @@ func (r *runner) one(c *cases.Case, repeat int) (line *results.Line, tokens int,
 		return line, 0, err
 	}
 	line.Result, line.TraceID, line.Tokens = answer.Content, content.TraceID, content.Tokens()
-	line.Cost = r.cost(content)
-	tokens = line.Tokens.Total() + r.check(ctx, c, line, content)
+	line.Cost = side.cost(content)
+	tokens = line.Tokens.Total() + side.check(ctx, c, line, content)
 	return line, tokens, nil
 }
 
-func (r *runner) ask(ctx context.Context, c *cases.Case) (Answer, error) {
+func (r *runner) ask(ctx context.Context, side *Side, c *cases.Case) (Answer, error) {
 	q := Question{Case: *c, Limit: r.opts.Timeout, Stop: r.ctx.Done()}
 	if c.Timeout > 0 {
 		q.Limit = time.Duration(c.Timeout * float64(time.Second))
 	}
-	return r.opts.Ask(ctx, q)
+	return side.Ask(ctx, q)
 }
 
 // check sets the checks and the outcome of a line, and returns the tokens of the judge.
-func (r *runner) check(
+func (s *Side) check(
 	ctx context.Context, c *cases.Case, line *results.Line, content *results.Content,
 ) (tokens int) {
 	line.Checks = Check(c.Expect, content, line.Seconds)
@@ -361,7 +397,7 @@ func (r *runner) check(
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	matter := Matter{Rubric: c.Expect.Judge, Query: c.Query, Answer: content.Answer}
-	verdict, tokens, err := r.opts.Judge.Decide(ctx, matter)
+	verdict, tokens, err := s.Judge.Decide(ctx, matter)
 	if err != nil {
 		line.Outcome, line.Error = results.Errored, &results.Failure{Reason: "judge", Message: err.Error()}
 		return tokens
@@ -374,8 +410,8 @@ func (r *runner) check(
 }
 
 // cost returns the cost of a line, or nil if a model without a price was used.
-func (r *runner) cost(c *results.Content) *float64 {
-	if r.opts.Price == nil {
+func (s *Side) cost(c *results.Content) *float64 {
+	if s.Price == nil {
 		return nil
 	}
 	sum := 0.0
@@ -383,7 +419,7 @@ func (r *runner) cost(c *results.Content) *float64 {
 		if u.Input+u.Output == 0 {
 			continue
 		}
-		cost, ok := r.opts.Price(u.Model, u.Input, u.Output)
+		cost, ok := s.Price(u.Model, u.Input, u.Output)
 		if !ok {
 			return nil
 		}

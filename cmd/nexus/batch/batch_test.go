@@ -26,15 +26,16 @@ func some(n int) (all []cases.Case) {
 }
 
 // run runs cases into a new file and returns its lines.
-func run(t *testing.T, ctx context.Context, opts batch.Options) (batch.Tally, []results.Line, error) {
+func run(t *testing.T, ctx context.Context, opts batch.Options, side batch.Side) (batch.Tally, []results.Line, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	out, err := results.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Out, opts.Repeat, opts.Concurrency = out, max(opts.Repeat, 1), max(opts.Concurrency, 1)
-	tally, failed := batch.Run(ctx, opts)
+	side.Out = out
+	opts.Sides, opts.Repeat, opts.Concurrency = []batch.Side{side}, max(opts.Repeat, 1), max(opts.Concurrency, 1)
+	tallies, failed := batch.Run(ctx, opts)
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func run(t *testing.T, ctx context.Context, opts batch.Options) (batch.Tally, []
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return tally, lines, failed
+	return tallies[0], lines, failed
 }
 
 func reply(context.Context, batch.Question) (batch.Answer, error) {
@@ -56,8 +57,10 @@ func TestRunAsksEachOnce(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
 	tally, lines, err := run(t, t.Context(), batch.Options{
-		Cases: some(20), Repeat: 3, Concurrency: 4, Fingerprint: "f",
-		Price: func(_ string, input, output int) (float64, bool) { return float64(input+output) / 1000, true },
+		Cases: some(20), Repeat: 3, Concurrency: 4,
+	}, batch.Side{
+		Fingerprint: "f",
+		Price:       func(_ string, input, output int) (float64, bool) { return float64(input+output) / 1000, true },
 		Ask: func(ctx context.Context, q batch.Question) (batch.Answer, error) {
 			mu.Lock()
 			asked[q.ID]++
@@ -80,8 +83,57 @@ func TestRunAsksEachOnce(t *testing.T) {
 	}
 }
 
+// Two sides are asked each question one after the other, and take turns in being first, for each case and each repeat. A
+// run that was interrupted between them continues with the missing half.
+func TestSidesTakeTurns(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	all, got := some(3), ""
+	opts := batch.Options{Cases: all, Repeat: 2, Concurrency: 1}
+	paths := []string{filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")}
+	open := func() {
+		opts.Sides = nil
+		for i, name := range []string{"A", "B"} {
+			out, err := results.Resume(paths[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := batch.ReadEarlier(paths[i], all, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts.Sides = append(opts.Sides, batch.Side{
+				Fingerprint: name, Before: before, Out: out, Ask: func(ctx context.Context, q batch.Question) (batch.Answer, error) {
+					if got += q.ID + name + " "; got == "0A 0B 1B " {
+						cancel()
+					}
+					return reply(ctx, q)
+				},
+			})
+		}
+	}
+	open()
+	tallies, err := batch.Run(ctx, opts)
+	if !errors.Is(err, batch.ErrInterrupted) || tallies[0].Done() != 1 || tallies[1].Done() != 2 || tallies[0].Total != 6 {
+		t.Errorf("got %+v, %v, want the run interrupted after three questions", tallies, err)
+	}
+	for _, s := range opts.Sides {
+		if err := s.Out.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open()
+	tallies, err = batch.Run(t.Context(), opts)
+	if err != nil || !tallies[0].Clean() || tallies[0].Passed != 6 || tallies[1].Passed != 6 || tallies[0].New != 5 {
+		t.Errorf("got %+v, %v, want six lines of each side", tallies, err)
+	}
+	if want := "0A 0B 1B 1A 2A 2B 0B 0A 1A 1B 2B 2A "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestBudgetEndsTheRun(t *testing.T) {
-	tally, lines, err := run(t, t.Context(), batch.Options{Cases: some(10), MaxTokens: 250, Ask: reply})
+	tally, lines, err := run(t, t.Context(), batch.Options{Cases: some(10), MaxTokens: 250}, batch.Side{Ask: reply})
 	if !errors.Is(err, batch.ErrBudget) || len(lines) != 3 || tally.Done() != 3 {
 		t.Errorf("got %d lines, %v; want 3 and ErrBudget", len(lines), err)
 	}
@@ -89,7 +141,7 @@ func TestBudgetEndsTheRun(t *testing.T) {
 
 func TestInterruptFinishesWhatRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, lines, err := run(t, ctx, batch.Options{Cases: some(10), Ask: func(asked context.Context, q batch.Question) (batch.Answer, error) {
+	_, lines, err := run(t, ctx, batch.Options{Cases: some(10)}, batch.Side{Ask: func(asked context.Context, q batch.Question) (batch.Answer, error) {
 		if q.ID == "2" {
 			cancel()
 		}
@@ -117,7 +169,7 @@ func TestErrors(t *testing.T) {
 		{"lost before", &batch.Failure{Reason: "unavailable", Err: lost, Lost: true}, "", true},
 		{"lost after", &batch.Failure{Reason: "outcome_unknown", Err: lost, Lost: true, Sent: true}, "outcome_unknown", true},
 	} {
-		_, lines, err := run(t, t.Context(), batch.Options{Cases: some(3), Ask: func(context.Context, batch.Question) (batch.Answer, error) {
+		_, lines, err := run(t, t.Context(), batch.Options{Cases: some(3)}, batch.Side{Ask: func(context.Context, batch.Question) (batch.Answer, error) {
 			return batch.Answer{}, row.failure
 		}})
 		want := 3
@@ -143,6 +195,7 @@ func TestLimits(t *testing.T) {
 	all[0].Timeout = 5
 	_, lines, err := run(t, t.Context(), batch.Options{
 		Cases: all, Timeout: time.Minute,
+	}, batch.Side{
 		Ask: func(ctx context.Context, q batch.Question) (batch.Answer, error) {
 			limit := time.Minute
 			if q.ID == "0" {

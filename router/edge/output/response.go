@@ -152,6 +152,7 @@ func (resp *Response) serve(w *writer, gone <-chan struct{}, to sink, heartbeat 
 	defer func() {
 		switch {
 		case resp.cursor != nil && err != nil && !errors.Is(err, errReplaced):
+			resp.replay.noteUnread() // what was being written is kept, too
 			resp.out.Spawn("keeping a stream", func() { resp.serve(w, nil, logSink{resp.cursor}, 0) })
 			return
 		case resp.cursor != nil && err == nil:

@@ -275,6 +275,11 @@ func (c *cursor) lines(b []byte, seq uint64) []byte {
 // keepUnread keeps an event that was not sent.
 func (r *replay) keepUnread(e event) {
 	r.keep(e)
+	r.noteUnread()
+}
+
+// noteUnread notes that something was kept just now that its client has not read.
+func (r *replay) noteUnread() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unread = time.Now()

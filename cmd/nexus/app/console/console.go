@@ -94,7 +94,9 @@ func New(o Options) *Console {
 	for path, h := range map[string]func(w http.ResponseWriter, r *http.Request, v Viewer){
 		"GET /ui/api/now":                     c.now,
 		"GET /ui/api/servers":                 c.servers,
+		"POST /ui/api/servers":                func(w http.ResponseWriter, r *http.Request, v Viewer) { addServer(c, w, r, v) },
 		"POST /ui/api/servers/{name}":         c.switchServer,
+		"POST /ui/api/servers/{name}/remove":  func(w http.ResponseWriter, r *http.Request, v Viewer) { removeServer(c, w, r, v) },
 		"POST /ui/api/servers/{name}/restart": func(w http.ResponseWriter, r *http.Request, v Viewer) { restart(c, w, r, v) },
 		"GET /ui/api/servers/{name}/stderr":   func(w http.ResponseWriter, r *http.Request, v Viewer) { stderr(c, w, r, v) },
 		"GET /ui/api/servers/{name}/changes":  c.changes,

@@ -2,6 +2,9 @@ package console_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,22 +133,148 @@ func TestKeysAreMadeAndRevoked(t *testing.T) {
 
 // Keys are made and revoked on the page.
 func testKeys(t *testing.T, b *browser.Browser, _ *site) {
-	s, _ := editable(t, "auth:\n  api_keys:\n    - name: boss\n      sha256: "+keyOf("boss", func(*auth.KeyConfig) {}).SHA256+"\n      ops: true\n")
+	s, _ := editable(t, bossSettings())
 	p := b.Open(t, s.base+"/ui/#/access", browser.Options{Headers: map[string]string{"Authorization": browser.BasicAuth("any", "boss")}})
-	p.Type("#key-name", "clerk")
+	p.Type("#key-name", "guest")
 	p.Click("section[aria-labelledby=maker] button.primary")
 	p.Wait(`document.querySelector("section[aria-labelledby=maker] .copied code")?.textContent.startsWith("nx_")`)
 	key := browser.Eval[string](p, `document.querySelector("section[aria-labelledby=maker] .copied code").textContent`)
-	p.Wait(`document.getElementById("revoke-clerk")`)
+	p.Wait(`document.getElementById("revoke-guest")`)
 	p.Screenshot("page-key")
 	p.Check()
 	if status, _ := s.send("GET", "now", key, ""); status != 200 {
 		t.Errorf("the new key: got %d, want 200", status)
 	}
-	p.Click("#revoke-clerk")
+	p.Click("#revoke-guest")
 	p.Click("dialog button.primary")
-	p.Wait(`!document.getElementById("revoke-clerk") && document.querySelector("tbody").textContent.includes("boss")`)
+	p.Wait(`!document.getElementById("revoke-guest") && document.querySelector("tbody").textContent.includes("boss")`)
 	if status, _ := s.send("GET", "now", key, ""); status != 401 {
 		t.Errorf("the revoked key: got %d, want 401", status)
 	}
+}
+
+// guardedPeer is a server that wants a header.
+func guardedPeer(t *testing.T) string {
+	t.Helper()
+	peer := &mcptest.Server{Stateless: true}
+	peer.SetTools(`[{"name":"look\u202eup","description":"Looks up ` + secretValue + `","inputSchema":{"type":"object"}}]`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Secret") != secretValue {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		peer.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const secretValue = "correct-horse"
+
+const bossKey = "# mine\nauth:\n  api_keys:\n    - name: boss\n      sha256: %s\n      ops: true\n    - name: clerk\n      sha256: %s\n"
+
+func bossSettings() string {
+	hash := func(name string) string { return keyOf(name, func(*auth.KeyConfig) {}).SHA256 }
+	return fmt.Sprintf(bossKey, hash("boss"), hash("clerk"))
+}
+
+// Operators try servers, add and remove them. Secrets go to secrets.env and come back nowhere. Without keys, nobody adds
+// commands or reads variables.
+func TestServersAreTriedAddedAndRemoved(t *testing.T) {
+	s, folder := editable(t, bossSettings())
+	open, openFolder := editable(t, "")
+	peer := guardedPeer(t)
+	good := fmt.Sprintf(`"url":%q,"headers":{"X-Secret":%q}`, peer, secretValue)
+	for _, row := range []struct {
+		name   string
+		site   *site
+		by     string
+		body   string
+		status int
+		has    string
+	}{
+		{"try", s, "boss", `{"name":"hr",` + good + `,"try":true}`, 200, `{"name":"lookup","description":"Looks up [redacted]"}`},
+		{"try with a wrong header", s, "boss", fmt.Sprintf(`{"name":"hr","url":%q,"headers":{"X-Secret":"guess-of-mine"},"try":true}`, peer), 502, "unauthorized"},
+		{"try a command that ends", s, "boss", `{"name":"hr","command":["sh","-c","echo $TOKEN >&2; exit 3"],"env":{"TOKEN":"tell-nobody-this"},"try":true}`, 502, "[redacted]"},
+		{"no name", s, "boss", `{` + good + `}`, 400, "not a valid server name"},
+		{"a bad name", s, "boss", `{"name":"a__b",` + good + `}`, 400, "not a valid server name"},
+		{"neither", s, "boss", `{"name":"hr"}`, 400, "an address or a command"},
+		{"both", s, "boss", `{"name":"hr",` + good + `,"command":["x"]}`, 400, "an address or a command"},
+		{"no operator", s, "clerk", `{"name":"hr",` + good + `}`, 403, "ops: true"},
+		{"a command without keys", open, "", `{"name":"hr","command":["sh"]}`, 403, "make a key first"},
+		{"a variable without keys", open, "", `{"name":"hr","url":"http://127.0.0.1:1/${HOME}"}`, 403, "make a key first"},
+		{"a variable in a header without keys", open, "", `{"name":"hr","url":"http://127.0.0.1:1/","headers":{"a":"${env:HOME}"}}`, 403, "make a key first"},
+	} {
+		status, text := row.site.send("POST", "servers", row.by, row.body)
+		if status != row.status || !strings.Contains(text, row.has) {
+			t.Errorf("%s: got %d %s, want %d with %s", row.name, status, text, row.status, row.has)
+		}
+		for _, secret := range []string{secretValue, "tell-nobody-this", "guess-of-mine"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s: got %s, want no secret", row.name, text)
+			}
+		}
+	}
+	for _, file := range []string{filepath.Join(folder, "servers.yaml"), filepath.Join(openFolder, "servers.yaml")} {
+		if _, err := os.Stat(file); err == nil {
+			t.Fatalf("%s exists before a server is added", file)
+		}
+	}
+	if status, text := s.send("POST", "servers", "boss", `{"name":"hr","private":true,`+good+`}`); status != 200 || strings.Contains(text, secretValue) {
+		t.Fatalf("adding: got %d %s, want 200", status, text)
+	}
+	servers, secrets := contentOf(t, folder, "servers.yaml"), contentOf(t, folder, "secrets.env")
+	if strings.Contains(servers, secretValue) || !strings.Contains(servers, "${HR_X_SECRET}") || !strings.Contains(servers, "data: private") || !strings.Contains(secrets, secretValue) {
+		t.Errorf("got the servers\n%s\nand the secrets\n%s", servers, secrets)
+	}
+	connected := func() bool {
+		_, text := s.send("GET", "servers", "boss", "")
+		return strings.Contains(text, `"name":"hr"`) && strings.Contains(text, `"status":"connected"`)
+	}
+	mcptest.Eventually(t, "the server is connected", connected)
+	if status, text := s.send("POST", "servers", "boss", `{"name":"hr",`+good+`}`); status != 409 {
+		t.Errorf("adding the name again: got %d %s, want 409", status, text)
+	}
+	if status, _ := s.send("POST", "servers/hr/remove", "clerk", `{}`); status != 403 {
+		t.Errorf("removing by a key that is no operator's: got %d, want 403", status)
+	}
+	if status, text := s.send("POST", "servers/hr/remove", "boss", `{}`); status != 200 {
+		t.Fatalf("removing: got %d %s, want 200", status, text)
+	}
+	mcptest.Eventually(t, "the server is gone", func() bool { return !connected() })
+	if _, err := os.Stat(filepath.Join(folder, "secrets.env")); err == nil {
+		t.Errorf("the secrets stay:\n%s", contentOf(t, folder, "secrets.env"))
+	}
+}
+
+// A server is tried, added and removed on the page.
+func testAddServer(t *testing.T, b *browser.Browser, _ *site) {
+	s, _ := editable(t, bossSettings())
+	headers := map[string]string{"Authorization": browser.BasicAuth("any", "boss")}
+	for name, options := range map[string]browser.Options{"light": {Headers: headers}, "dark-phone": {Headers: headers, Dark: true, Phone: true}} {
+		p := b.Open(t, s.base+"/ui/#/servers", options)
+		p.Click(`a[href="#/servers/+"]`)
+		p.Type("#new-name", "hr-"+name)
+		p.Type("#new-url", guardedPeer(t))
+		p.Click("fieldset button")
+		p.Press("X-Secret")
+		p.Type(".pair [type=password]", secretValue)
+		p.Click("#adder button.primary")
+		p.Wait(`document.querySelector("main").textContent.includes("Looks up [redacted]")`)
+		p.Screenshot("page-add-" + name)
+		if wide := browser.Eval[float64](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
+			t.Errorf("the page is %v pixels too wide", wide)
+		}
+		p.Check()
+		p.Click("#adder button[value=add]")
+		p.Wait(`document.querySelector("[aria-live=polite] a[href='#/servers']")`)
+		p.Click("[aria-live=polite] a[href='#/servers']")
+		p.Wait(`[...document.querySelectorAll("tbody tr")].some((x) => x.textContent.includes("hr-` + name + `") && x.textContent.includes("connected"))`)
+		visit(p, "#/servers/hr-"+name, "Changes of state")
+		p.Click("#remove-hr-" + name)
+		p.Wait(`document.querySelector("dialog h2")?.textContent === "Remove hr-` + name + `?"`)
+		p.Click("dialog button.primary")
+		p.Wait(`location.hash === "#/servers" && !document.querySelector("main").textContent.includes("hr-` + name + `")`)
+	}
+	visit(b.Open(t, open(t, func(*app.Options) {}).base+"/ui/", browser.Options{}), "#/servers/+", "cannot be changed here")
 }

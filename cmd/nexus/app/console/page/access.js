@@ -2,7 +2,7 @@
 import { h, badge, code, count, empty, facts, put, renew, table } from "./dom.js";
 import { get, post } from "./net.js";
 import { copied } from "./start.js";
-import { sure } from "./servers.js";
+import { sure, taken } from "./servers.js";
 import { parse } from "./values.js";
 
 // may tells in words what a key or a profile may use.
@@ -40,12 +40,6 @@ function revoke(k, done) {
     try { await post(`keys/${encodeURIComponent(k.name)}/revoke`, {}); } catch (error) { await sure("Not done", error.message, "OK"); }
     await taken(done);
   } }, "Revoke");
-}
-
-// taken waits until the router has taken a change over.
-async function taken(done) {
-  await new Promise((r) => setTimeout(r, 2000));
-  await done();
 }
 
 // maker is the form that makes a key.

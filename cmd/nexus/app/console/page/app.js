@@ -9,10 +9,11 @@ import { query } from "./query.js";
 import { ask } from "./ask.js";
 import { sessions, models } from "./others.js";
 import { access } from "./access.js";
+import { adder } from "./adder.js";
 
 // A view gets { main, path, params } and returns { title, refresh(change), leave() }, all optional but the title.
 const views = { __proto__: null,
-  now: () => now, servers: (p) => p[0] ? server : servers, tools: (p) => p.length > 1 ? tool : tools,
+  now: () => now, servers: (p) => p[0] === "+" ? adder : p[0] ? server : servers, tools: (p) => p.length > 1 ? tool : tools,
   queries: (p) => p[0] ? query : queries, ask: () => ask, sessions: () => sessions, models: () => models, access: () => access,
 };
 
@@ -49,12 +50,14 @@ async function route() {
   first = false;
   mine.shown?.();
   document.body.dataset.view = shown;
+  mine.ready = true;
+  refresh(); // of what has changed while the view was made
 }
 
 // Refreshes come one at a time, at most once a second; the last one counts.
 let change = null, busy = false;
 async function refresh() {
-  if (busy || !change) return;
+  if (busy || !change || !current.ready) return;
   busy = true;
   const next = change, mine = current;
   change = null;

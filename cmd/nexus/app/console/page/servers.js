@@ -6,7 +6,7 @@ const link = (name) => `#/servers/${encodeURIComponent(name)}`;
 
 export async function servers({ main, params }) {
   const only = params.get("state"), wanted = (s) => !only || s.status === only;
-  const show = (all) => renew(main, h("h1", {}, "Servers"), states(all.servers, only), all.servers.length === 0 ?
+  const show = (all) => renew(main, h("div", { class: "head" }, h("h1", {}, "Servers"), all.can_edit && h("a", { href: "#/servers/+" }, "Add a server")), states(all.servers, only), all.servers.length === 0 ?
     empty("There are no servers that your key may see.", "Add some to ", h("code", {}, "servers.yaml"), "; the router takes them over while it runs.") :
     table("Servers", ["Server", "State", "#Tools", "#Calls", "#Failed", "#p50 / p95", "#In flight", "#Sessions", ""], all.servers.filter(wanted).map((s) => [
       [h("a", { href: link(s.name), class: "name whole" }, s.name), problem(s) && h("div", { class: "note" }, problem(s))],
@@ -64,6 +64,18 @@ function again(s, may, done) {
   } }, "Restart");
 }
 
+// remover is the button that takes a server out of the configuration.
+const remover = (name) => h("button", { type: "button", class: "small", id: `remove-${name}`, "aria-label": `Remove ${name}`, onclick: async () => {
+  if (!await sure(`Remove ${name}?`, "It is taken out of the configuration, with its secrets, and its tools disappear for every client.", "Remove")) return;
+  try { await post(`servers/${encodeURIComponent(name)}/remove`, {}); await taken(() => { location.hash = "#/servers"; }); } catch (error) { await sure("Not done", error.message, "OK"); }
+} }, "Remove");
+
+// taken waits until the router has taken a change of its configuration over.
+export async function taken(done) {
+  await new Promise((r) => setTimeout(r, 2000));
+  await done();
+}
+
 // change shows what has changed at a tool, word by word, and the button that approves it.
 function change(server, c, may, done) {
   const approve = async () => {
@@ -99,7 +111,7 @@ export async function server({ main, path }) {
     const stderr = all.sees_stderr && s.transport === "stdio" ? (await get(`servers/${at}/stderr`)).lines : [];
     renew(main,
       h("p", { class: "crumbs" }, h("a", { href: "#/servers" }, "Servers")),
-      h("div", { class: "head" }, h("h1", {}, name), badge(s.status), again(s, all.can_switch, load), toggle(s, all.can_switch, load)),
+      h("div", { class: "head" }, h("h1", {}, name), badge(s.status), again(s, all.can_switch, load), toggle(s, all.can_switch, load), all.can_edit && remover(name)),
       problem(s) && h("p", { class: "problem" }, problem(s)) || "",
       facts(["Transport", s.transport], ["Data", s.private ? "private" : ""], ["Protocol", s.protocol_version], ["In this state since", when(s.since)], ["Last healthy", s.last_healthy && when(s.last_healthy)],
         ["Breaker", s.breaker], ["Calls in flight", s.in_flight + (s.queued ? `, ${s.queued} waiting` : "")], ["Sessions", s.sessions],

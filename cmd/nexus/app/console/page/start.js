@@ -21,7 +21,7 @@ export async function questions() {
 export function start(n, tries) {
   const url = location.origin + "/mcp", step = (title, ...parts) => h("li", {}, h("h3", {}, title), parts);
   return h("section", { "aria-labelledby": "start" }, h("h2", { id: "start" }, "First steps"), h("ol", { class: "steps" },
-    n.servers === 0 && step("Connect a server", h("p", {}, "Take over those of a client that you use, or add one; the router sees the change while it runs."),
+    n.servers === 0 && step("Connect a server", h("p", {}, "Take over those of a client that you use, or add one on a terminal or ", h("a", { href: "#/servers/+" }, "here"), "; the router sees the change while it runs."),
       copied("nexus client import claude-code"), copied("nexus server add files -- npx -y @modelcontextprotocol/server-filesystem /data"),
       h("p", {}, "Or try the built-in ones:"), copied("nexus serve --demo")),
     step("Connect a client", h("p", {}, "On this machine, ", code("nexus client list"), " shows which clients there are. Give the client ", n.keyed ? "the address and a key:" : "the address:"),

@@ -1,0 +1,183 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
+	edits "github.com/agenticnexus/agenticnexus/internal/change"
+	"github.com/agenticnexus/agenticnexus/internal/jsonc"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
+)
+
+// newServer is a server to try or to add. It has either URL or Command.
+type newServer struct {
+	Name    string            `json:"name"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+	Command []string          `json:"command"` // with its arguments
+	Env     map[string]string `json:"env"`
+	Private bool              `json:"private"` // its results are confidential
+	Try     bool              `json:"try"`     // connect and list its tools; add nothing
+}
+
+// wrong tells why a server cannot be added; empty if it can be.
+func (s *newServer) wrong() string {
+	if err := config.CheckServerName(s.Name); err != nil {
+		return err.Error()
+	}
+	if (s.URL == "") == (len(s.Command) == 0) || len(s.Command) > 0 && s.Command[0] == "" {
+		return "a server has an address or a command"
+	}
+	return ""
+}
+
+// plan plans to add the server. All its headers and variables are secrets.
+func (s *newServer) plan(folder string) (*config.Addition, error) {
+	fields, secrets := jsonc.Object{}, []string{}
+	add := func(name string, value any) { fields = append(fields, jsonc.Member{Name: name, Value: value}) }
+	if s.URL != "" {
+		add("url", s.URL)
+	} else {
+		add("command", s.Command[0])
+		add("args", s.Command[1:])
+	}
+	for name, values := range map[string]map[string]string{"headers": s.Headers, "env": s.Env} {
+		if len(values) > 0 {
+			add(name, values)
+		}
+		secrets = slices.AppendSeq(secrets, maps.Values(values))
+	}
+	if s.Private {
+		add("data", "private")
+	}
+	text, err := json.Marshal(jsonc.Object{{Name: "mcpServers", Value: jsonc.Object{{Name: s.Name, Value: fields}}}})
+	if err != nil {
+		return nil, err
+	}
+	return config.Add("the server", text, folder, secrets...)
+}
+
+// needsKey reports whether only those who have a key may add the server, because without keys every program on this
+// machine can: commands run, and variables may be secrets that then leave.
+func (s *newServer) needsKey() bool {
+	written := slices.AppendSeq([]string{s.URL}, maps.Values(s.Headers))
+	variable := func(text string) bool { return strings.Contains(text, "${") }
+	return len(s.Command) > 0 || slices.ContainsFunc(written, variable)
+}
+
+// addServer tries a server or adds it to the configuration.
+func addServer(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
+	var s newServer
+	if !read(w, r, &s) || c.opts.Edit.refused(w, v) {
+		return
+	}
+	switch {
+	case s.wrong() != "":
+		fail(w, http.StatusBadRequest, s.wrong())
+		return
+	case v.Caller.Anonymous && s.needsKey():
+		fail(w, http.StatusForbidden, "without keys, every program on this machine could run commands and read variables "+
+			"so: use nexus server add, or make a key first")
+		return
+	}
+	a, err := s.plan(c.opts.Edit.Folder)
+	switch {
+	case err != nil:
+		fail(w, http.StatusBadRequest, err.Error())
+	case len(a.Added) == 0 || slices.Contains(c.opts.Servers.Servers(), s.Name):
+		fail(w, http.StatusConflict, "another server has that name")
+	case s.Try:
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(tryTime + readTime))
+		ctx, cancel := context.WithTimeout(r.Context(), tryTime)
+		defer cancel()
+		tools, err := try(ctx, c, a, s.Name)
+		if err != nil {
+			fail(w, http.StatusBadGateway, err.Error())
+			return
+		}
+		reply(w, map[string]any{"tools": tools})
+	default:
+		if c.opts.Edit.apply(r.Context(), w, v, "server "+s.Name+" added", a.Files...) {
+			reply(w, map[string]any{"added": s.Name, "warnings": a.Warnings})
+		}
+	}
+}
+
+const (
+	tryTime  = 2 * time.Minute // to start a server, which may be downloaded first
+	maxTried = 200             // tools that are shown
+)
+
+// triedTool is a tool of a server that is tried.
+type triedTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// try connects to a server that is not configured, and lists its tools. Nothing is approved or called.
+func try(ctx context.Context, c *Console, a *config.Addition, name string) ([]triedTool, error) {
+	all, err := a.Servers()
+	if err != nil {
+		return nil, err
+	}
+	server := all[slices.IndexFunc(all, func(s downstream.ServerConfig) bool { return s.Name == name })]
+	if server.Unusable != "" {
+		return nil, fmt.Errorf("it cannot be used: %s", server.Unusable)
+	}
+	mask := redact.NewMasker(config.Config{Servers: []downstream.ServerConfig{server}}.Secrets())
+	cfg := c.opts.Config
+	m := downstream.New(downstream.Options{
+		Servers: []downstream.ServerConfig{server}, Health: cfg.Health, ListDeadline: cfg.Proxy.ListDeadline,
+		Execution: downstream.ExecutionConfig{Attempts: 1}, MaxMessage: int(cfg.Limits.ResultBytes),
+		Logger: slog.New(slog.DiscardHandler), Access: downstream.Access{Mask: mask},
+	})
+	defer m.Stop()
+	if _, err = m.Sessions().Initialized(ctx, name, ""); err != nil {
+		return nil, fmt.Errorf("it does not connect: %s", mask.Text(err.Error()))
+	}
+	items, err := m.Sessions().List(ctx, name, "", "tools/list")
+	if err != nil {
+		return nil, fmt.Errorf("its tools cannot be listed: %s", mask.Text(err.Error()))
+	}
+	tools := []triedTool{}
+	for _, item := range items[:min(len(items), maxTried)] {
+		text := func(member string, most int) string {
+			return texts.Line(mask.Text(texts.Visible(jsonrpc.Text(jsonrpc.Get(item, member)))), most)
+		}
+		tools = append(tools, triedTool{text("name", maxTool), text("description", maxTool)})
+	}
+	return tools, nil
+}
+
+// removeServer takes a server out of the configuration.
+func removeServer(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
+	var order struct{}
+	if !read(w, r, &order) || c.opts.Edit.refused(w, v) {
+		return
+	}
+	name := r.PathValue("name")
+	removal, err := config.Remove(c.opts.Edit.Folder, name)
+	var secrets *edits.Change
+	if err == nil {
+		secrets, err = removal.Secrets()
+	}
+	if err != nil {
+		fail(w, http.StatusConflict, err.Error())
+		return
+	}
+	files := slices.DeleteFunc([]*edits.Change{removal.File, secrets}, func(f *edits.Change) bool { return f == nil })
+	if c.opts.Edit.apply(r.Context(), w, v, "server "+name+" removed", files...) {
+		reply(w, map[string]any{"removed": name})
+	}
+}

@@ -1,37 +1,20 @@
 package oauth_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
-	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
-// full is a State that takes no tokens for a while.
-type full struct {
-	*shared.Memory
-	is atomic.Bool
-}
-
-func (s *full) Put(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
-	if s.is.Load() && strings.HasPrefix(key, "token/") {
-		return 0, shared.ErrFull
-	}
-	return s.Memory.Put(ctx, key, value, revision, ttl)
-}
-
 // A token moves from a folder to the replicas once. Until it is there it stays, and then nobody else has it.
 func TestTakeOver(t *testing.T) {
 	o := &mcptest.OAuth{}
-	s, state := serve(t, o), &full{Memory: shared.NewMemory()}
+	s, state := serve(t, o), &unreachable{Memory: shared.NewMemory()}
 	t.Cleanup(state.Close)
 	folder, copied, to := oauth.NewStore(t.TempDir()), oauth.NewStore(t.TempDir()), replica(t, state)
 	token := logIn(t, s, folder)
@@ -51,11 +34,11 @@ func TestTakeOver(t *testing.T) {
 		return token == nil
 	}
 
-	state.is.Store(true)
-	if err := take(folder); !errors.Is(err, shared.ErrFull) || gone(folder) || !gone(to) {
-		t.Errorf("a full state: got %v, want that the token stays in the folder", err)
+	state.lost.Store(true)
+	if err := take(folder); !errors.Is(err, shared.ErrUnreachable) || gone(folder) || !gone(to) {
+		t.Errorf("an unreachable state: got %v, want that the token stays in the folder", err)
 	}
-	state.is.Store(false)
+	state.lost.Store(false)
 	if err := take(folder); err != nil || !gone(folder) || !l.Has("takes over the login") {
 		t.Errorf("got %v and the log %q, want that the token moves", err, l)
 	}

@@ -26,11 +26,12 @@ const (
 
 // aspects compares the circumstances of two runs. Lines have no catalog, version or settings, only the fingerprint of
 // them together.
-func aspects(a, b *Batch, pairs []pair) []Aspect {
+func aspects(a, b *Batch, pairs []*pair) []Aspect {
 	all := []Aspect{aspect("fingerprint", names(a.Fingerprints, maxShownHash), names(b.Fingerprints, maxShownHash))}
 	all[0].Differs = !slices.Equal(a.Fingerprints, b.Fingerprints)
 	for i, name := range [...]string{"planner", "synthesizer"} {
-		all = append(all, aspect(name, names(a.models(i), maxShownName), names(b.models(i), maxShownName)))
+		all = append(all, aspect(name, names(slices.Sorted(maps.Keys(a.models[i])), maxShownName),
+			names(slices.Sorted(maps.Keys(b.models[i])), maxShownName)))
 	}
 	all = append(all, prices(a, b, pairs), cases(a, b))
 	onlyA, onlyB := a.toolsWithout(b), b.toolsWithout(a)
@@ -58,19 +59,8 @@ func names(all []string, most int) string {
 	return orNone(strings.Join(some, ", "))
 }
 
-// models returns the models of the planner (0) or the synthesizer (1).
-func (b *Batch) models(i int) []string {
-	found := map[string]bool{}
-	for _, r := range b.Rows {
-		if name := r.Models.Value()[i]; name != "" {
-			found[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
 // prices compares the costs of pairs with the same models and tokens.
-func prices(a, b *Batch, pairs []pair) Aspect {
+func prices(a, b *Batch, pairs []*pair) Aspect {
 	priced := map[bool]string{true: "set", false: orNone("")}
 	p := aspect("prices", priced[a.Priced], priced[b.Priced])
 	for _, pair := range pairs {

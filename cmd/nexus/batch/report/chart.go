@@ -53,10 +53,10 @@ func charts(a, b *Batch) []chart {
 		id, title string
 		scale     func(lo, hi float64) axis
 		text      func(float64) string
-		number    func(Row) float64
+		number    func(*Row) float64
 	}{
-		{"latency", "Latency", logAxis, shortSeconds, func(r Row) float64 { return r.Seconds }},
-		{"tokens", "Tokens", linearAxis, number, func(r Row) float64 { return float64(r.Tokens.Total()) }},
+		{"latency", "Latency", logAxis, shortSeconds, func(r *Row) float64 { return r.Seconds }},
+		{"tokens", "Tokens", linearAxis, number, func(r *Row) float64 { return float64(r.Tokens.Total()) }},
 	} {
 		x, y := a.answered(c.number), b.answered(c.number)
 		if len(x) == 0 || len(y) == 0 || max(x[len(x)-1], y[len(y)-1]) <= 0 {

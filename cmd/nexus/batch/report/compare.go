@@ -14,20 +14,20 @@ import (
 
 // Comparison are what compare --json prints. Latencies are in seconds.
 type Comparison struct {
-	A          Side          `json:"a"`
-	B          Side          `json:"b"`
-	Pairs      int           `json:"pairs"`
-	Only       Only          `json:"only"` // lines without a partner
-	Differs    []Aspect      `json:"differs"`
-	Flips      Flips         `json:"flips"`
-	Latency    LatencyRatios `json:"latency"`
-	Tokens     Difference    `json:"tokens"`
-	Cost       *Difference   `json:"cost,omitempty"`
-	Plans      int           `json:"plans_changed"` // pairs whose plans differ
-	Same       bool          `json:"same_fingerprint"`
-	Flipped    []FlippedCase `json:"flipped"` // with at most maxFlips pairs
-	Gates      []string      `json:"gates_failed"`
-	Difference float64       `json:"pass_rate_difference"` // of pairs, B less A
+	A          Side           `json:"a"`
+	B          Side           `json:"b"`
+	Pairs      int            `json:"pairs"`
+	Only       Only           `json:"only"` // lines without a partner
+	Differs    []Aspect       `json:"differs"`
+	Flips      Flips          `json:"flips"`
+	Latency    LatencyRatios  `json:"latency"`
+	Tokens     Difference     `json:"tokens"`
+	Cost       *Difference    `json:"cost,omitempty"`
+	Plans      int            `json:"plans_changed"` // pairs whose plans differ
+	Same       bool           `json:"same_fingerprint"`
+	Flipped    []*FlippedCase `json:"flipped"` // with at most maxFlips pairs
+	Gates      []string       `json:"gates_failed"`
+	Difference float64        `json:"pass_rate_difference"` // of pairs, B less A
 
 	charts []chart
 }
@@ -87,7 +87,7 @@ func side(b *Batch) Side {
 // pair are the lines of the same case and repeat.
 type pair struct {
 	name string
-	a, b Row
+	a, b *Row
 }
 
 func (p pair) flipped() bool { return p.judged() && p.a.Passed() != p.b.Passed() }
@@ -95,30 +95,30 @@ func (p pair) flipped() bool { return p.judged() && p.a.Passed() != p.b.Passed()
 func (p pair) judged() bool { return p.a.Judged() && p.b.Judged() }
 
 // match pairs lines, in the order of case and repeat.
-func match(a, b *Batch) (pairs []pair, only Only) {
+func match(a, b *Batch) (pairs []*pair, only Only) {
 	type key struct {
 		name   string
 		repeat int32
 	}
-	rows := make(map[key]Row, len(a.Rows))
+	rows := make(map[key]*Row, len(a.Rows))
 	for _, r := range a.Rows {
 		rows[key{a.Cases[r.Case], r.Repeat}] = r
 	}
 	for _, r := range b.Rows {
 		name := b.Cases[r.Case]
 		if other, found := rows[key{name, r.Repeat}]; found {
-			pairs = append(pairs, pair{name, other, r})
+			pairs = append(pairs, &pair{name, other, r})
 		}
 	}
-	slices.SortFunc(pairs, func(x, y pair) int {
+	slices.SortFunc(pairs, func(x, y *pair) int {
 		return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.a.Repeat, y.a.Repeat))
 	})
 	return pairs, Only{A: len(a.Rows) - len(pairs), B: len(b.Rows) - len(pairs)}
 }
 
 // byCase yields the pairs of each case.
-func byCase(pairs []pair) iter.Seq[[]pair] {
-	return func(yield func([]pair) bool) {
+func byCase(pairs []*pair) iter.Seq[[]*pair] {
+	return func(yield func([]*pair) bool) {
 		for begin := 0; begin < len(pairs); {
 			end := begin
 			for end < len(pairs) && pairs[end].name == pairs[begin].name {
@@ -133,7 +133,7 @@ func byCase(pairs []pair) iter.Seq[[]pair] {
 }
 
 // count counts flips, by pair and by case.
-func (f *Comparison) count(pairs []pair) {
+func (f *Comparison) count(pairs []*pair) {
 	judged := 0
 	for repeats := range byCase(pairs) {
 		toFail, toPass := 0, 0
@@ -170,7 +170,7 @@ func (f *Comparison) count(pairs []pair) {
 }
 
 // measure compares latency, tokens and cost of the pairs.
-func (f *Comparison) measure(a, b *Batch, pairs []pair) {
+func (f *Comparison) measure(a, b *Batch, pairs []*pair) {
 	var latency, tokens, cost stats.Pairs
 	for _, p := range pairs {
 		if !p.judged() {

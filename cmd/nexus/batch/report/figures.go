@@ -104,12 +104,12 @@ func (b *Batch) Figures() (*Figures, error) {
 		f.Groups[kind] = list(kind, groups)
 	}
 	for _, shown := range []struct {
-		rows []Row
+		rows []*Row
 		into *[]Detail
 	}{
 		{b.slowest(), &f.Slowest},
-		{b.some(maxFailures, func(r Row) bool { return !r.Passed() && r.Judged() }), &f.Failures},
-		{b.some(maxUnmet, func(r Row) bool { return r.Unmet }), &f.Unmet},
+		{b.some(maxFailures, func(r *Row) bool { return !r.Passed() && r.Judged() }), &f.Failures},
+		{b.some(maxUnmet, func(r *Row) bool { return r.Unmet }), &f.Unmet},
 	} {
 		var err error
 		if *shown.into, err = b.Details(shown.rows); err != nil {
@@ -139,7 +139,7 @@ func (b *Batch) Cost() float64 {
 
 // Latency returns the latency of the lines with an answer.
 func (b *Batch) Latency() Latency {
-	seconds := b.answered(func(r Row) float64 { return r.Seconds })
+	seconds := b.answered(func(r *Row) float64 { return r.Seconds })
 	return Latency{
 		P50: stats.Percentile(seconds, 0.50), P95: stats.Percentile(seconds, 0.95), P99: stats.Percentile(seconds, 0.99),
 		Max: stats.Percentile(seconds, 1), Mean: stats.Mean(seconds),
@@ -147,7 +147,7 @@ func (b *Batch) Latency() Latency {
 }
 
 // answered returns a number of each line with an answer, sorted.
-func (b *Batch) answered(number func(Row) float64) (all []float64) {
+func (b *Batch) answered(number func(*Row) float64) (all []float64) {
 	for _, r := range b.Rows {
 		if r.Outcome == results.Passed || r.Outcome == results.Failed {
 			all = append(all, number(r))
@@ -211,15 +211,15 @@ func list(kind string, groups map[string]*group) []Group {
 }
 
 // slowest returns the slowest rows, the slowest first.
-func (b *Batch) slowest() []Row {
+func (b *Batch) slowest() []*Row {
 	rows := slices.Clone(b.Rows)
-	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(y.Seconds, x.Seconds) })
+	slices.SortStableFunc(rows, func(x, y *Row) int { return cmp.Compare(y.Seconds, x.Seconds) })
 	return rows[:min(len(rows), maxSlowest)]
 }
 
 // some returns the first matching rows, by case and repeat.
-func (b *Batch) some(most int, fits func(Row) bool) []Row {
-	var rows []Row
+func (b *Batch) some(most int, fits func(*Row) bool) []*Row {
+	var rows []*Row
 	for _, r := range b.Rows {
 		if fits(r) {
 			rows = append(rows, r)
@@ -230,8 +230,8 @@ func (b *Batch) some(most int, fits func(Row) bool) []Row {
 }
 
 // sort orders rows by case and repeat, so that the order in which questions were answered does not matter.
-func (b *Batch) sort(rows []Row) {
-	slices.SortFunc(rows, func(x, y Row) int {
+func (b *Batch) sort(rows []*Row) {
+	slices.SortFunc(rows, func(x, y *Row) int {
 		return cmp.Or(cmp.Compare(b.Cases[x.Case], b.Cases[y.Case]), cmp.Compare(x.Repeat, y.Repeat))
 	})
 }
@@ -297,7 +297,7 @@ type full struct {
 }
 
 // Details reads lines again.
-func (b *Batch) Details(rows []Row) ([]Detail, error) {
+func (b *Batch) Details(rows []*Row) ([]Detail, error) {
 	places := make([]results.Place, len(rows))
 	for i, r := range rows {
 		places[i] = r.Place

@@ -59,10 +59,10 @@ const (
 )
 
 // flips returns the flipped cases, the worst first.
-func flips(a, b *Batch, pairs []pair) ([]FlippedCase, error) {
-	all, flipped := []FlippedCase{}, map[string][]pair{}
+func flips(a, b *Batch, pairs []*pair) ([]*FlippedCase, error) {
+	all, flipped := []*FlippedCase{}, map[string][]*pair{}
 	for repeats := range byCase(pairs) {
-		c := FlippedCase{Case: repeats[0].name, To: toMixed}
+		c := &FlippedCase{Case: repeats[0].name, To: toMixed}
 		for _, p := range repeats {
 			if p.judged() {
 				c.A.count(p.a)
@@ -82,7 +82,7 @@ func flips(a, b *Batch, pairs []pair) ([]FlippedCase, error) {
 			all = append(all, c)
 		}
 	}
-	slices.SortStableFunc(all, func(x, y FlippedCase) int {
+	slices.SortStableFunc(all, func(x, y *FlippedCase) int {
 		return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(y.A.Passed-y.B.Passed, x.A.Passed-x.B.Passed))
 	})
 	left := maxFlips
@@ -104,15 +104,15 @@ func flips(a, b *Batch, pairs []pair) ([]FlippedCase, error) {
 	return all, nil
 }
 
-func (s *Score) count(r Row) {
+func (s *Score) count(r *Row) {
 	s.Of++
 	if r.Passed() {
 		s.Passed++
 	}
 }
 
-func bothDetails(a, b *Batch, pairs []pair) (x, y []Detail, err error) {
-	rowsA, rowsB := make([]Row, len(pairs)), make([]Row, len(pairs))
+func bothDetails(a, b *Batch, pairs []*pair) (x, y []Detail, err error) {
+	rowsA, rowsB := make([]*Row, len(pairs)), make([]*Row, len(pairs))
 	for i, p := range pairs {
 		rowsA[i], rowsB[i] = p.a, p.b
 	}

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unique"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -27,7 +26,7 @@ type Row struct {
 	Outcome string // one of those of package results
 	Seconds float64
 	Tokens  results.Tokens
-	Models  unique.Handle[[2]string] // of the planner and the synthesizer; "" = none
+	Models  uint64 // hash of the names of the planner and the synthesizer
 	Unmet   bool
 	Cost    float64
 	Plan    uint64 // hash of the steps of the plan
@@ -45,14 +44,15 @@ type Batch struct {
 	Path  string
 	Torn  bool // the last line is incomplete and was skipped
 	Cases []string
-	Rows  []Row // in the order of the file
+	Rows  []*Row // in the order of the file
 
 	Definitions  []string // of the cases
 	Fingerprints []string
 	First, Last  time.Time // when questions began
 	Input        int       // tokens
 	Output       int
-	Priced       bool // some line has a cost
+	Priced       bool               // some line has a cost
+	models       [2]map[string]bool // of planners and of synthesizers
 	timings      results.Timings
 	groups       map[string]map[string]*group // by kind and name
 }
@@ -119,7 +119,7 @@ type line struct {
 
 // Load reads a results file. It refuses a second line of a case and repeat, which would count twice.
 func Load(path string) (*Batch, error) {
-	b := &Batch{Path: path, groups: map[string]map[string]*group{byTag: {}, byTool: {}, byServer: {}, byReason: {}}}
+	b := &Batch{Path: path, models: [2]map[string]bool{{}, {}}, groups: map[string]map[string]*group{byTag: {}, byTool: {}, byServer: {}, byReason: {}}}
 	indexes := map[string]int32{}
 	fingerprints := map[string]bool{}
 	lines := map[[2]int32]bool{}
@@ -154,10 +154,9 @@ func Load(path string) (*Batch, error) {
 }
 
 func (b *Batch) add(i int32, l *line, at results.Place) {
-	row := Row{
+	row := &Row{
 		Case: i, Repeat: l.Repeat, Outcome: outcome(l.Outcome), Seconds: l.Seconds, Tokens: l.Tokens,
-		Models: unique.Make([2]string{l.Result.Usage.Planner.Model, l.Result.Usage.Synthesizer.Model}),
-		Unmet:  len(l.Result.Unmet) > 0, Plan: l.plan(), Place: at,
+		Unmet: len(l.Result.Unmet) > 0, Plan: l.plan(), Place: at,
 	}
 	if l.Cost != nil {
 		row.Cost, b.Priced = *l.Cost, true
@@ -168,6 +167,14 @@ func (b *Batch) add(i int32, l *line, at results.Place) {
 	if l.Started.After(b.Last) {
 		b.Last = l.Started
 	}
+	models := fnv.New64a()
+	for i, u := range [...]results.Usage{l.Result.Usage.Planner, l.Result.Usage.Synthesizer} {
+		fmt.Fprintf(models, "%q ", u.Model)
+		if u.Model != "" {
+			b.models[i][u.Model] = true
+		}
+	}
+	row.Models = models.Sum64()
 	b.Input += l.Tokens.Input
 	b.Output += l.Tokens.Output
 	t := &b.timings
@@ -230,7 +237,7 @@ func outcome(name string) string {
 	return results.Errored
 }
 
-func (b *Batch) count(kind, name string, row Row) {
+func (b *Batch) count(kind, name string, row *Row) {
 	g := b.groups[kind][name]
 	if g == nil {
 		g = &group{clusters: map[int32]stats.Cluster{}}

@@ -119,7 +119,10 @@ type line struct {
 
 // Load reads a results file. It refuses a second line of a case and repeat, which would count twice.
 func Load(path string) (*Batch, error) {
-	b := &Batch{Path: path, models: [2]map[string]bool{{}, {}}, groups: map[string]map[string]*group{byTag: {}, byTool: {}, byServer: {}, byReason: {}}}
+	b := &Batch{
+		Path: path, models: [2]map[string]bool{{}, {}},
+		groups: map[string]map[string]*group{byTag: {}, byTool: {}, byServer: {}, byReason: {}},
+	}
 	indexes := map[string]int32{}
 	fingerprints := map[string]bool{}
 	lines := map[[2]int32]bool{}

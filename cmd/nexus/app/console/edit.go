@@ -81,8 +81,8 @@ func createKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 		fail(w, http.StatusConflict, "another key has that name")
 	case slices.ContainsFunc(order.Servers, func(name string) bool { return !slices.Contains(known, name) }):
 		fail(w, http.StatusBadRequest, "a server of the key does not exist")
-	case len(keys) == 0 && (!order.Ops || len(order.Servers) > 0):
-		fail(w, http.StatusBadRequest, "the first key needs all rights, or nobody could change the configuration here again")
+	case v.Caller.Anonymous: // any program on this machine, which could then add commands
+		fail(w, http.StatusForbidden, "the first key is made on a terminal: nexus keys new NAME")
 	default:
 		key, hash := auth.NewKey()
 		file, err := config.AddKey(c.opts.Edit.Folder, auth.KeyConfig{

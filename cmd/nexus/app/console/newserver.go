@@ -88,7 +88,7 @@ func addServer(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 		return
 	case v.Caller.Anonymous && s.needsKey():
 		fail(w, http.StatusForbidden, "without keys, every program on this machine could run commands and read variables "+
-			"so: use nexus server add, or make a key first")
+			"so: use nexus server add, or nexus keys new")
 		return
 	}
 	a, err := s.plan(c.opts.Edit.Folder)

@@ -547,6 +547,11 @@ func (m *model) mayAsk(c *modelCall) bool {
 }
 
 func (m *model) question(c *modelCall) {
+	m.wait("clients to read their streams again", func() bool { // who does not read one counts as gone
+		return c.server != shared || !slices.ContainsFunc(m.calls, func(of *modelCall) bool {
+			return of.server == shared && of.open() && !of.actor.reads()
+		})
+	})
 	q := &question{q: len(m.questions), call: c}
 	m.questions = append(m.questions, q)
 	if c.server == shared {
@@ -583,6 +588,13 @@ func (m *model) question(c *modelCall) {
 	case !refused && q.at != c.actor:
 		m.v.Errorf("question %d of call %d: got it at %s, want it at %s", q.q, c.n, q.at.name, c.actor.name)
 	}
+}
+
+// reads reports whether a client reads the session's own stream.
+func (a *actor) reads() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lines != nil || a.own.reads
 }
 
 // pickQuestion chooses among those that a client has and has not answered.

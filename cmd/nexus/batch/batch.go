@@ -148,7 +148,8 @@ type task struct {
 }
 
 // Run asks the questions of all cases and repeats without a line. When ctx ends, questions in progress finish. It
-// returns the tally of each side. The error is ErrInterrupted, ErrBudget, a *Failure that is Lost, or an error of a file.
+// returns the tally of each side. The error is ErrInterrupted, ErrBudget, a *Failure that is Lost, or an error of a
+// file.
 func Run(ctx context.Context, opts Options) ([]Tally, error) {
 	r := &runner{opts: opts, ctx: ctx, tallies: make([]Tally, len(opts.Sides))}
 	for i, s := range opts.Sides {

@@ -153,7 +153,7 @@ func Add(path string, content []byte, into string, asked ...string) (*Addition, 
 	if err != nil {
 		return nil, err
 	}
-	secrets.asked = asked
+	secrets.asked, secrets.taken = asked, variablesNamed(filepath.Dir(file))
 	c := loader{newChecker(func(string) (string, bool) { return "", false })}
 	c.docs = []*document{client}
 	done := &Addition{Imported: Imported{File: file}, Renamed: map[string]string{}}
@@ -283,6 +283,9 @@ var (
 // rename gives a client's server a name that the router accepts.
 func (c loader) rename(doc *document, path string, m *ast.MappingValueNode) {
 	old := keyOf(m)
+	if CheckServerName(old) == nil {
+		return
+	}
 	name := strings.Trim(underlines.ReplaceAllString(notInNames.ReplaceAllString(old, "-"), "_"), "_-")
 	if name != old && name != "" {
 		c.warnAt(mistake(doc.name, m.Key.GetToken(), "%s: server %s is now called %q", path, quote(old), name))

@@ -298,7 +298,7 @@ func (e *entry) orphans() (*change.Change, error) {
 	for line := range strings.Lines(string(v.file.Before)) {
 		name, _, _ := strings.Cut(strings.TrimSpace(line), "=")
 		name = strings.TrimSpace(name)
-		if !strings.HasPrefix(name, stem(e.server())+"_") || !own[name] || others[name] {
+		if !strings.HasPrefix(name, serverStem(e.server())+"_") || !own[name] || others[name] {
 			kept = append(kept, line)
 		}
 	}

@@ -9,14 +9,20 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
+// Environment variables with the keys for models.
+const (
+	anthropicKey = "ANTHROPIC_API_KEY"
+	openAIKey    = "OPENAI_API_KEY"
+)
+
 // keyVariableOf returns the environment variable with the key for a model if the files give none, "" if there is none.
 // No other endpoint gets this key.
 func keyVariableOf(api, baseURL string) string {
 	switch {
 	case api == llm.APIAnthropic && baseURL == llm.AnthropicURL:
-		return "ANTHROPIC_API_KEY"
+		return anthropicKey
 	case api != llm.APIAnthropic && baseURL == llm.Default().BaseURL:
-		return "OPENAI_API_KEY"
+		return openAIKey
 	}
 	return ""
 }

@@ -105,8 +105,9 @@ func (c loader) warnOfReaders(name string) {
 type vault struct {
 	file  *change.Change
 	known map[string]string
-	asked []string // values that are credentials, whatever their names and forms
-	moved []string // values
+	taken map[string]bool // variables that other entries and files name
+	asked []string        // values that are credentials, whatever their names and forms
+	moved []string        // values
 }
 
 // openVault returns the vault in a folder.
@@ -130,18 +131,53 @@ func stem(name string) string {
 	return name
 }
 
+// serverStem returns the beginning of the variables of a server. The router takes no setting from one: those begin with
+// NEXUS_.
+func serverStem(server string) string {
+	name := stem(server)
+	if strings.HasPrefix(name+"_", "NEXUS_") {
+		return "SERVER_" + name
+	}
+	return name
+}
+
+// named matches the variables that a configuration file names.
+var named = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)|\benv["']?[ \t]*:[ \t]*["']?([A-Za-z_][A-Za-z0-9_]*)`)
+
+// variablesNamed returns the variables that the configuration files of a folder name, as far as they can be read.
+func variablesNamed(folder string) map[string]bool {
+	all := map[string]bool{}
+	for _, ending := range []string{".yaml", ".yml", ".json"} {
+		files, _ := filepath.Glob(filepath.Join(folder, "*"+ending)) // of a folder that no pattern can name: none
+		for _, file := range files {
+			text, _ := readFile(file, maxFile)
+			for _, m := range named.FindAllSubmatch(text, -1) {
+				all[string(m[1])+string(m[2])] = true
+			}
+		}
+	}
+	return all
+}
+
+// free reports whether a variable can be added to the file: nothing else gives it a value or reads it.
+func (v *vault) free(name string) bool {
+	_, known := v.known[name]
+	_, set := os.LookupEnv(name)
+	return !known && !set && !v.taken[name] && name != openAIKey && name != anthropicKey
+}
+
 // reference returns ${NAME} for a credential of a server, NAME being made of the server's name and the key of the
 // value. Unless that is known already, it adds a line to the file.
 func (v *vault) reference(server, key, value string) string {
 	own := stem(key)
-	if prefix := stem(server); !strings.HasPrefix(own, prefix+"_") {
+	if prefix := serverStem(server); !strings.HasPrefix(own, prefix+"_") {
 		own = prefix + "_" + strings.TrimPrefix(own, "_")
 	}
 	name := own
 	for i := 2; ; i++ {
 		old, known := v.known[name]
 		outside, set := os.LookupEnv(name)
-		if (!known || old == value) && (!set || outside == value) {
+		if v.free(name) || known && old == value && (!set || outside == value) {
 			break
 		}
 		name = own + "_" + strconv.Itoa(i)

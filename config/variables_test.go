@@ -149,3 +149,33 @@ func TestImportHidesCredentials(t *testing.T) {
 		t.Errorf("a second time: %+v, %v; want nothing to change", again, err)
 	}
 }
+
+// A credential's variable gives no value to anything else: not to the router, a model, or another file.
+func TestVariablesOfServers(t *testing.T) {
+	t.Setenv("OUTSIDE_API_KEY", "same")
+	for name, want := range map[string]string{
+		"nexus": "SERVER_NEXUS_API_KEY", "nexus-a": "SERVER_NEXUS_A_API_KEY", "openai": "OPENAI_API_KEY_2",
+		"anthropic": "ANTHROPIC_API_KEY_2", "llm": "LLM_API_KEY_2", "support": "SUPPORT_API_KEY_2",
+		"outside": "OUTSIDE_API_KEY_2", "files-": "FILES_API_KEY", "b_-": "B_API_KEY",
+	} {
+		folder := write(t, "settings.yaml", "state: \"${LLM_API_KEY:-x}\"\nauth: {api_keys: [{name: a, env: SUPPORT_API_KEY}]}\n")
+		text := `{"mcpServers": {"` + name + `": {"url": "http://h/mcp", "headers": {"API-Key": "same"}}}}`
+		for range 2 { // again is nothing to do
+			added, err := config.Add("client.json", []byte(text), folder)
+			if err != nil || added.Renamed[name] != name || len(added.Others) > 0 {
+				t.Fatalf("%s: got %+v, %v", name, added, err)
+			}
+			apply(t, added.Files...)
+		}
+		if got := read(t, filepath.Join(folder, "secrets.env")); got != want+"=same\n" {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+		removal, err := config.Remove(folder, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change, err := removal.Secrets(); err != nil || change == nil {
+			t.Errorf("%s: got %v, %v, want its variable to go with it", name, change, err)
+		}
+	}
+}

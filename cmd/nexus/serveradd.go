@@ -215,6 +215,9 @@ func (c *serverAddCmd) try(w *world, cfg config.Config, a *config.Addition) (log
 		return false, err
 	}
 	i := slices.IndexFunc(servers, func(s downstream.ServerConfig) bool { return s.Name == c.Name })
+	if i < 0 {
+		return false, fmt.Errorf("%s: has no server %s after this change", a.File, c.Name)
+	}
 	server := servers[i]
 	if server.Unusable != "" {
 		return false, &exitError{exitUsage, server.Unusable}

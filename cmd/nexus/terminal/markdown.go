@@ -61,7 +61,8 @@ func Digest(answer string, columns int) string {
 	var lines []line
 	for l := range texts.Lines(texts.VisibleValue(answer)) {
 		part := digestLine.FindStringSubmatch(strings.ReplaceAll(l, "\t", "    "))
-		prefix := styled(part[1]+strings.ReplaceAll(part[2], "-", "•"), 0)
+		indentation := part[1][:min(len(part[1]), max(columns-narrow, 0))]
+		prefix := styled(indentation+strings.ReplaceAll(part[2], "-", "•"), 0)
 		text := slices.Concat(styled(part[3], bold), styled(part[4], 0))
 		lines = append(lines, after(prefix, false, wrap(text, max(columns-prefix.columns(), narrow), false))...)
 	}
@@ -158,13 +159,31 @@ func (p page) list(n *ast.List, columns int) (out []line) {
 	return out
 }
 
+var (
+	// A backslash escape, or an entity.
+	escape    = regexp.MustCompile("\\\\[!-/:-@\\[-`{-~]|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]*);")
+	lineBreak = regexp.MustCompile(`(?i)^<br[\s/>]`)
+)
+
+// decoded returns the characters that an escape stands for, or itself if there is no such entity.
+func decoded(escape string) string {
+	if escape[0] == '\\' {
+		return escape[1:]
+	}
+	chars := html.UnescapeString(escape)
+	if len(chars) > 1 && strings.HasSuffix(chars, ";") { // it begins with one of the names that need no semicolon
+		return escape
+	}
+	return chars
+}
+
 // inline returns the text of a block, or of a part of it, in a style. It may have line ends.
 func (p page) inline(parent ast.Node, st style) (out line) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Text:
-			plain := html.UnescapeString(string(util.UnescapePunctuations(n.Segment.Value(p.source))))
-			out = append(out, styled(plain, st)...)
+			plain := escape.ReplaceAllStringFunc(string(n.Segment.Value(p.source)), decoded)
+			out = append(out, styled(texts.VisibleValue(plain), st)...)
 			if n.SoftLineBreak() || n.HardLineBreak() {
 				out = append(out, glyph{'\n', 0})
 			}
@@ -182,7 +201,7 @@ func (p page) inline(parent ast.Node, st style) (out line) {
 			out = append(out, linked(p.inline(n, st|underline), string(n.Destination))...)
 		case *ast.RawHTML:
 			tag := string(n.Segments.Value(p.source))
-			if strings.HasPrefix(tag, "<br") {
+			if lineBreak.MatchString(tag) {
 				tag = "\n" // models write it into the cells of tables
 			}
 			out = append(out, styled(tag, st)...)

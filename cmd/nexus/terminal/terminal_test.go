@@ -43,6 +43,9 @@ func TestMarkdown(t *testing.T) {
 		{"escape sequences", "\x1b[31m `\x1b[0m` &#27;[1m [\u009b](\x07) \r", "␛[31m <code>␛[0m</> ␛[1m <u>�</>\n<dim>(␇)</>"},
 		{"too long", "*a*" + strings.Repeat(" ", 32<<10) + "b", "*a*\nb"},
 		{"too many cells", "*a*\n" + strings.Repeat("|", 34), "*a*\n" + strings.Repeat("|", 34)},
+		{"hidden by entities", "a&#x202E;b&rlm;c&#xE0041;d", "abcd"},
+		{"no entities", `&copy=2 &notit; \&lt; &amp;lt; &semi;`, "&copy=2 &notit; &lt;\n&lt; ;"},
+		{"no line break", "a<broken>b<BR/>c", "a<broken>b\nc"},
 		{"bidirectional", "[\u202ea](https://c.io)", "<u>a<dim> (https://c.io)</>"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

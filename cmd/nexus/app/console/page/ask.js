@@ -1,10 +1,10 @@
 // Asks a question as an MCP client, with progress, forms for what is missing and for consent, and the growing answer.
-import { h, badge, count, empty, say, put } from "./dom.js";
+import { h, badge, code, count, empty, facts, say, put } from "./dom.js";
 import { get, Client } from "./net.js";
 import { markdown } from "./markdown.js";
 import { elicited } from "./tools.js";
 import { sure } from "./servers.js";
-import { named } from "./values.js";
+import { table } from "./consent.js";
 
 let kept; // the last question that was sent; it goes on while other views are shown
 addEventListener("pagehide", () => kept?.end());
@@ -52,7 +52,9 @@ export async function ask({ main, params }) {
     const link = h("p", {});
     put(out, h("h2", {}, "Answer ", a.degraded ? badge("degraded", "not everything was done") : badge("ok")), h("div", { class: "answer" }, markdown(a.answer)),
       a.needs_approval ? h("p", { class: "buttons" }, h("button", { class: "primary", onclick: async () => {
-        const steps = a.plan.steps.map((x) => [h("h3", {}, x.id, ": ", x.tool || "a computation", x.server && [" at ", x.server], x.each && " for each element"), x.tool ? named("Arguments", x.arguments) : h("p", {}, h("code", {}, x.pick))]);
+        const steps = a.plan.steps.map((x) => [h("h3", {}, x.id, ": ", x.tool || "a computation", x.server && [" at ", x.server]),
+          a.steps.filter((s) => s.id === x.id && s.error?.reason === "needs_approval").map((s) => h("p", {}, s.error.message)),
+          facts(...[["For each of", x.each], ["Only if", x.when], ["Picks", x.pick]].filter(([, e]) => e).map(([k, e]) => [k, code(e)])), x.tool ? table([JSON.stringify(x.arguments)]) : ""]);
         if (await sure("Run this plan?", h("div", {}, steps), "Run it")) run({ ...args, plan: a.plan });
       } }, "Approve and run")) : "", link);
     say("The answer is complete");

@@ -25,8 +25,8 @@ export function consent(message) {
     calls.map(({ texts, notes }, i) => [h("h3", {}, i ? "The answer also applies to" : "Arguments"), table(texts), notes])] };
 }
 
-// table shows the arguments of calls. What a table would not show as it is sent is shown as it is written.
-function table(texts) {
+// table shows the arguments of calls, given as JSON. What a table would not show as it is sent is shown as it is written.
+export function table(texts) {
   const values = texts.map((text) => { try { return parse(text); } catch { return undefined; } });
   const whole = values.every((v, i) => v !== undefined && JSON.stringify(v) === compact(texts[i]));
   return whole ? columns("Arguments", values) : [values.every((v) => v !== undefined) ? columns("Arguments", values) : "", h("pre", { tabindex: "0", role: "region", "aria-label": "As it is sent" }, texts.join("\n"))];

@@ -30,11 +30,12 @@ function field(name, given, required, form, depth, preset) {
   if (room && type === "object" && Object.keys(of.properties || {}).length) return object(title, of, required, form, depth + 1, value);
   if (room && type === "array" && of.items && !of.prefixItems) return array(title, of, required, form, depth + 1, value);
   const common = { id, name, "aria-required": required && "true", "aria-describedby": of.description ? id + "-about" : undefined };
-  const choices = "const" in of ? [of.const] : Array.isArray(of.enum) ? of.enum : (of.oneOf || of.anyOf || []).map?.((o) => o?.const) || [];
+  const alternatives = [of.oneOf, of.anyOf].find(Array.isArray) || [];
+  const choices = "const" in of ? [of.const] : Array.isArray(of.enum) ? of.enum : alternatives.map((o) => o?.const);
   const said = value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
   let input, convert = (text) => text;
   if (choices.length && choices.every((c) => c !== undefined)) {
-    const names = of.enumNames || (of.oneOf || of.anyOf)?.map((o) => o.title) || [];
+    const names = of.enumNames || alternatives.map((o) => o.title);
     input = h("select", common, h("option", { value: "" }, required ? "Choose…" : "–"), choices.map((c, i) => h("option", { value: String(i), selected: value !== undefined && JSON.stringify(c) === JSON.stringify(value) }, String(names[i] || (typeof c === "string" ? c : JSON.stringify(c))))));
     convert = (text) => choices[Number(text)];
   } else if (type === "boolean") {

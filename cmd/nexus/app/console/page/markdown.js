@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 
 const longest = 100_000; // characters; what follows is shown as written
 const deepest = 6; // lists and quotes in each other
+const widest = 32; // columns of a table
 
 const fence = /^ {0,3}(`{3,}|~{3,})/, heading = /^ {0,3}(#{1,6})[ \t]+(.*)$/s, rule = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
 const item = /^(\s*)([-*+]|\d{1,9}[.)])[ \t]+(.*)$/s, quote = /^ {0,3}> ?/, dashes = /^[\s|:-]+$/;
@@ -19,7 +20,8 @@ export function markdown(text, refer = () => undefined) {
 
 function blocks(lines, refer, depth) {
   const out = [], show = (s) => inline(s, refer, 0);
-  const isTable = (i) => lines[i].includes("|") && dashes.test(lines[i + 1] || "") && /-/.test(lines[i + 1]) && lines[i + 1].includes("|");
+  const isTable = (i) => lines[i].includes("|") && dashes.test(lines[i + 1] || "") && /-/.test(lines[i + 1]) && lines[i + 1].includes("|") &&
+    cells(lines[i + 1]).length <= widest && cells(lines[i]).length === cells(lines[i + 1]).length;
   const begins = (i) => fence.test(lines[i]) || heading.test(lines[i]) || rule.test(lines[i]) || item.test(lines[i]) || quote.test(lines[i]) || isTable(i);
   // from returns the lines from i on while these are wanted.
   const from = (i, wanted) => { let end = i; while (end < lines.length && wanted(lines[end], end)) end++; return lines.slice(i, end); };
@@ -40,7 +42,7 @@ function blocks(lines, refer, depth) {
       part = from(i, (l) => l.includes("|"));
       const [heads, , ...rows] = part.map((l) => cells(l).map(show));
       out.push(h("div", { class: "scroll", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((c) => h("th", { scope: "col" }, c)))),
-        h("tbody", {}, rows.map((r) => h("tr", {}, heads.map((_, n) => h("td", {}, r[n]))))))));
+        h("tbody", {}, rows.map((r) => h("tr", {}, r.slice(0, heads.length).map((c) => h("td", {}, c))))))));
       i += part.length;
     } else if (quote.test(lines[i]) && depth < deepest) {
       part = from(i, (l) => quote.test(l));
@@ -108,8 +110,8 @@ function inline(text, refer, depth) {
 function link(href, nodes, label) {
   let url;
   try { url = new URL(href); } catch { return; }
-  if (!["http:", "https:", "mailto:"].includes(url.protocol)) return;
+  if (!["http:", "https:", "mailto:"].includes(url.protocol) || url.username || url.password) return;
   const a = h("a", { href: url.href, rel: "noreferrer noopener", target: "_blank" }, label.trim() ? nodes : url.href);
   const host = url.host || url.pathname;
-  return [label === href || label === host ? a : [a, h("span", { class: "muted" }, ` (${host})`)]];
+  return [[url.href, host].includes(label) || label + "/" === url.href ? a : [a, h("span", { class: "muted" }, ` (${host})`)]];
 }

@@ -100,8 +100,13 @@ export class Client {
   // serve answers a request of the router.
   async serve(m) {
     let reply = { id: m.id, error: { code: -32601, message: "the page does not answer " + m.method } };
-    if (m.method === "elicitation/create") reply = { id: m.id, result: await this.ask(m.params) };
+    if (m.method === "elicitation/create") reply = { id: m.id, result: await this.answered(m.params) };
     await this.send(reply).catch(() => {});
+  }
+
+  // answered is what the user answers; a form that cannot be shown is cancelled.
+  async answered(params) {
+    try { return await this.ask(params); } catch { return { action: "cancel" }; }
   }
 
   close() {

@@ -7,17 +7,19 @@ export const parse = (text) => JSON.parse(text, /\d{16}/.test(text) ? exact : un
 const exact = (_, v, at) => typeof v === "number" && !Number.isSafeInteger(v) && /^-?\d+$/.test(at?.source) ? JSON.rawJSON(at.source) : v;
 
 // reveal writes out what cannot be seen.
-const reveal = (text) => text.replace(/[\p{C}\p{Z}]/gu, (c) => " \n\t".includes(c) ? c : `\\u{${c.codePointAt(0).toString(16)}}`);
+const reveal = (text) => text.replace(/[\p{C}\p{Z}\u115f\u1160\u2800\u3164\uffa0]/gu, (c) => " \n\t".includes(c) ? c : `\\u{${c.codePointAt(0).toString(16)}}`);
 
 const most = 200; // rows
 const deepest = 4;
+
+const key = (k) => /^$|[."]/.test(k) ? JSON.stringify(k) : k;
 
 // parts lists the values in another with their names.
 function parts(value, name = "", depth = 0, out = []) {
   const inner = depth < deepest && value && typeof value === "object" && !JSON.isRawJSON?.(value) ? Object.entries(value) : [];
   const list = Array.isArray(value) && !inner.some(([, v]) => v && typeof v === "object");
   if (!inner.length || list || out.length >= most) out.push([reveal(name), shown(value)]);
-  else for (const [k, v] of inner) parts(v, name ? `${name}.${k}` : k, depth + 1, out);
+  else for (const [k, v] of inner) parts(v, name ? `${name}.${key(k)}` : key(k), depth + 1, out);
   return out;
 }
 
@@ -35,5 +37,5 @@ export function named(label, value) {
 export function columns(label, values) {
   const names = values.every(isObject) ? [...new Set(values.flatMap(Object.keys))] : [];
   if (values.length < 2 || !names.length || names.length > 4) return values.map((v, i) => named(`${label} ${i + 1}`, v));
-  return table(label, ["Call", ...names.map(reveal)], values.map((v, i) => [String(i + 1), ...names.map((n) => Object.hasOwn(v, n) ? shown(v[n]) : "")]));
+  return table(label, ["Call", ...names.map((n) => reveal(key(n)))], values.map((v, i) => [String(i + 1), ...names.map((n) => Object.hasOwn(v, n) ? shown(v[n]) : "")]));
 }

@@ -259,9 +259,12 @@ func (e *Edge) checkSessionless() {
 func Drain(ctx context.Context, e *Edge) {
 	e.life.stop()
 	e.mrtrs.stop(ErrStopped)
-	e.life.busy.wait(ctx)
-	for _, s := range e.sessions.all() {
-		s.own.Drain(ctx)
+	for range 2 {
+		e.life.busy.wait(ctx)
+		for _, s := range e.sessions.all() {
+			s.own.Drain(ctx)
+		}
+		e.life.ending.Store(true) // what has begun in the meantime is waited for, too
 	}
 	e.sessionless.cancel(ErrStopped, all)
 	e.sessions.endAll(ErrStopped)

@@ -23,6 +23,7 @@ type lifetime struct {
 	closed bool // set by close: refuse all new work
 
 	stopping atomic.Bool     // set by stop: refuse new requests
+	ending   atomic.Bool     // set by Drain: refuse also the requests of sessions that are kept
 	stopped  context.Context // ends when stopping becomes true
 	halt     context.CancelFunc
 	busy     count           // requests and notifications not yet served, and responses not yet written

@@ -604,6 +604,48 @@ func TestSessionsAfterDrain(t *testing.T) {
 	rs.want("elsewhere", call("1", "echo", "{}"), two, 200, `"id":1`)
 }
 
+// A call of a session that nobody takes over is not cut if it begins while Drain waits for a client to read.
+func TestCallDuringDrain(t *testing.T) {
+	rs := newReplicas(t, 1, edge.Options{})
+	h := rs.open("2025-11-25")
+	home := rs.home()
+	conn, err := net.Dial("tcp", home.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first, _ := readEvents(t, resp.Body).next()
+	rs.status("the call whose response is not read", "POST", first.data, call("1", "big", `{"n":8000000}`), nil, 202)
+	mcptest.Eventually(t, "it is served", func() bool { return home.edge.Tracked() == 0 })
+	home.member.Drain()
+	drained := make(chan struct{})
+	go func() {
+		edge.Drain(t.Context(), home.edge)
+		close(drained)
+	}()
+	mcptest.Eventually(t, "calls without a session are refused", func() bool {
+		status, _, _ := rs.post(modernCall("echo"), modernHeader("tools/call", "echo"))
+		return status == 503
+	})
+	late := rs.start(call("2", "hold", "{}"), h)
+	mcptest.Eventually(t, "the late call is served", func() bool { return home.edge.Tracked() == 1 })
+	conn.Close()
+	select {
+	case <-drained:
+		t.Error("Drain has returned, want it to wait for the late call")
+	case <-time.After(300 * time.Millisecond):
+	}
+	close(rs.srv.release)
+	contains(t, "the late call", <-late, `"held":true`)
+	<-drained
+}
+
 // A session that moves, or whose replica leaves, while its client ends it, has ended everywhere.
 func TestDeleteOfAMovingSession(t *testing.T) {
 	for name, leaves := range map[string]bool{"moves": false, "its replica leaves": true} {

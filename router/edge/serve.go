@@ -192,7 +192,8 @@ func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 // ErrSessionEnded.
 func (e *Edge) track(x *Exchange) error {
 	e.life.busy.begin() // before reading stopping: Stop waits for all that it does not refuse
-	if e.life.stopping.Load() && !e.sessions.keeps(x.session) || !e.budget.Enter(x.Caller.ID, x.size()) {
+	stops := e.life.stopping.Load() && (e.life.ending.Load() || !e.sessions.keeps(x.session))
+	if stops || !e.budget.Enter(x.Caller.ID, x.size()) {
 		e.life.busy.end()
 		return e.noRoom(x.Version)
 	}

@@ -25,6 +25,7 @@ const (
 type access struct {
 	grants []grant
 	ops    bool // see Caller.Ops
+	edit   bool // see Caller.Edits
 }
 
 // grant allows a part of the servers and of what they have. Where there are patterns for tools, resources and prompts

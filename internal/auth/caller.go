@@ -45,7 +45,7 @@ func (r *rights) now() *access {
 
 func newCaller(kc KeyConfig) (Caller, error) {
 	may, err := newAccess(kc.Limits())
-	may.ops = kc.Ops
+	may.ops, may.edit = kc.Ops, kc.Edit
 	return Caller{Name: kc.Name, ID: "key:" + kc.Name, access: may, rights: newRights(may)}, err
 }
 
@@ -120,6 +120,9 @@ func (c Caller) MayAll(server string) bool {
 
 // Ops reports whether the caller's key lets it see what other callers do.
 func (c Caller) Ops() bool { return c.access != nil && c.access.ops }
+
+// Edits reports whether the caller's key lets it change the configuration, so that it can run any program.
+func (c Caller) Edits() bool { return c.access != nil && c.access.edit }
 
 // Local reports whether the caller needs no key and is on this machine.
 func (c Caller) Local() bool {

@@ -54,7 +54,8 @@ type KeyConfig struct {
 	Tools     Filter        `yaml:"tools"`
 	Resources AllowList     `yaml:"resources"`
 	Prompts   AllowList     `yaml:"prompts"`
-	Ops       bool          `yaml:"ops"` // the operators' pages show the key everything
+	Ops       bool          `yaml:"ops"`  // the operators' pages show the key everything
+	Edit      bool          `yaml:"edit"` // the page changes the configuration for the key, if it has no limits
 }
 
 // Limits returns the limits of the key.

@@ -47,8 +47,8 @@ type ruleView struct {
 
 // access lists the keys, profiles and rules, which are about all callers.
 func access(c *Console, w http.ResponseWriter, _ *http.Request, v Viewer) {
-	if !v.Operator {
-		fail(w, http.StatusForbidden, "only a key with ops: true sees keys, profiles and the policy")
+	if !v.Operator || v.Visible != nil {
+		fail(w, http.StatusForbidden, "only a key with ops: true and without limits sees keys, profiles and the policy")
 		return
 	}
 	s := c.opts.Access()
@@ -72,7 +72,7 @@ func access(c *Console, w http.ResponseWriter, _ *http.Request, v Viewer) {
 		issuer = s.Auth.OAuth.Issuer
 	}
 	reply(w, map[string]any{"keys": keys, "issuer": issuer, "profiles": profiles, "policy": rules,
-		"confirm_writes": s.Execution.ConfirmWrites, "fixed": c.opts.Edit.fixed()})
+		"confirm_writes": s.Execution.ConfirmWrites, "can_edit": v.mayEdit() && c.opts.Edit.fixed() == ""})
 }
 
 // Question is a call whose decision is explained.
@@ -101,8 +101,8 @@ func explain(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 	if !read(w, r, &q) {
 		return
 	}
-	if !v.Operator {
-		fail(w, http.StatusForbidden, "only a key with ops: true can ask for decisions on the calls of others")
+	if !v.Operator || v.Visible != nil {
+		fail(w, http.StatusForbidden, "only a key with ops: true and without limits can ask for decisions on the calls of others")
 		return
 	}
 	verdict, err := c.opts.Explain(r.Context(), q)

@@ -52,6 +52,8 @@ func guarded(t *testing.T) *site {
 		o.Demo = true
 		o.Config.Auth.APIKeys = []auth.KeyConfig{
 			keyOf("ops-key", func(k *auth.KeyConfig) { k.Ops = true }), keyOf("all-key", func(*auth.KeyConfig) {}),
+			keyOf("edit-key", func(k *auth.KeyConfig) { k.Edit = true }),
+			keyOf("narrow-key", func(k *auth.KeyConfig) { k.Ops, k.Edit, k.Servers = true, true, []string{"hr"} }),
 			keyOf("hr-key", func(k *auth.KeyConfig) {
 				k.Servers, k.Tools = []string{"hr", "warehouse"}, auth.Filter{Deny: []string{"*__delete_*"}}
 			}),
@@ -72,12 +74,15 @@ func TestAccessIsForOperators(t *testing.T) {
 	}{
 		{"GET", "access", "ops-key", "", 200, `"name":"hr-key"`},
 		{"GET", "access", "all-key", "", 403, "ops: true"},
+		{"GET", "access", "narrow-key", "", 403, "without limits"},
 		{"GET", "access", "", "", 401, ""},
 		{"POST", "explain", "ops-key", `{"caller":"hr-key","tool":"warehouse__delete_order"}`, 200, `"decision":"deny","rule":"access"`},
 		{"POST", "explain", "ops-key", `{"caller":"nobody","tool":"calculate","source":"model"}`, 200, "no API key has that name"},
 		{"POST", "explain", "ops-key", `{"caller":"x","tool":"none"}`, 400, "none"},
 		{"POST", "explain", "ops-key", `{"caller":"x","tool":"calculate","arguments":[]}`, 400, "not a JSON object"},
 		{"POST", "explain", "ops-key", `{"caller":"x","tool":"calculate","profile":"none"}`, 400, "none"},
+		{"POST", "keys", "narrow-key", `{"name":"x"}`, 403, "without limits"},
+		{"POST", "explain", "narrow-key", `{"caller":"x","tool":"calculate"}`, 403, "without limits"},
 		{"POST", "explain", "all-key", `{"caller":"hr-key","tool":"calculate"}`, 403, "ops: true"},
 	} {
 		status, text := s.send(row.method, row.path, row.key, row.body)

@@ -1,8 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -30,8 +32,9 @@ func (e Edit) fixed() string {
 // refused answers a request for a change that the viewer must not make.
 func (e Edit) refused(w http.ResponseWriter, v Viewer) bool {
 	switch {
-	case !v.Operator || !v.maySwitch():
-		fail(w, http.StatusForbidden, "only a key with ops: true and without limits can change the configuration")
+	case !v.mayEdit():
+		fail(w, http.StatusForbidden, "only a key with edit: true and without limits can change the configuration here; "+
+			"nexus keys new and nexus server add help on its machine")
 	case e.fixed() != "":
 		fail(w, http.StatusConflict, e.fixed())
 	default:
@@ -40,24 +43,35 @@ func (e Edit) refused(w http.ResponseWriter, v Viewer) bool {
 	return true
 }
 
-// apply makes changes of files, and answers if it cannot.
+// mayEdit reports whether the viewer may change the configuration, and so run programs as the router.
+func (v Viewer) mayEdit() bool { return v.Caller.Edits() && v.maySwitch() }
+
+// apply makes changes of files, and answers if it cannot. Once a file is changed, it goes on without the client.
 func (e Edit) apply(ctx context.Context, w http.ResponseWriter, v Viewer, what string, files ...*edits.Change) bool {
+	var err error
 	for _, f := range files {
-		err := f.Writable()
-		if err == nil {
-			err = f.Apply(ctx, "")
-		}
+		err = cmp.Or(err, f.Writable())
+	}
+	for i, f := range files {
 		if err != nil {
-			status := http.StatusServiceUnavailable
-			if errors.Is(err, edits.ErrMeanwhile) {
-				status = http.StatusConflict
-			}
-			fail(w, status, err.Error())
-			return false
+			break
+		}
+		if err = f.Apply(ctx, ""); err == nil {
+			e.Log.Warn("configuration changed on the page", "what", what, "file", f.File, "by", v.Caller.Name)
+			ctx = context.WithoutCancel(ctx)
+		} else if i > 0 {
+			err = fmt.Errorf("%s is changed, but not %s: %w", files[i-1].File, f.File, err)
 		}
 	}
-	e.Log.Warn("configuration changed on the page", "what", what, "by", v.Caller.Name)
-	return true
+	if err == nil {
+		return true
+	}
+	status := http.StatusServiceUnavailable
+	if errors.Is(err, edits.ErrMeanwhile) {
+		status = http.StatusConflict
+	}
+	fail(w, status, err.Error())
+	return false
 }
 
 // keyNames matches the names of keys that the page makes.
@@ -81,8 +95,6 @@ func createKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 		fail(w, http.StatusConflict, "another key has that name")
 	case slices.ContainsFunc(order.Servers, func(name string) bool { return !slices.Contains(known, name) }):
 		fail(w, http.StatusBadRequest, "a server of the key does not exist")
-	case v.Caller.Anonymous: // any program on this machine, which could then add commands
-		fail(w, http.StatusForbidden, "the first key is made on a terminal: nexus keys new NAME")
 	default:
 		key, hash := auth.NewKey()
 		file, err := config.AddKey(c.opts.Edit.Folder, auth.KeyConfig{

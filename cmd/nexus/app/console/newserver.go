@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/config"
@@ -68,27 +67,14 @@ func (s *newServer) plan(folder string) (*config.Addition, error) {
 	return config.Add("the server", text, folder, secrets...)
 }
 
-// needsKey reports whether only those who have a key may add the server, because without keys every program on this
-// machine can: commands run, and variables may be secrets that then leave.
-func (s *newServer) needsKey() bool {
-	written := slices.AppendSeq([]string{s.URL}, maps.Values(s.Headers))
-	variable := func(text string) bool { return strings.Contains(text, "${") }
-	return len(s.Command) > 0 || slices.ContainsFunc(written, variable)
-}
-
 // addServer tries a server or adds it to the configuration.
 func addServer(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 	var s newServer
 	if !read(w, r, &s) || c.opts.Edit.refused(w, v) {
 		return
 	}
-	switch {
-	case s.wrong() != "":
-		fail(w, http.StatusBadRequest, s.wrong())
-		return
-	case v.Caller.Anonymous && s.needsKey():
-		fail(w, http.StatusForbidden, "without keys, every program on this machine could run commands and read variables "+
-			"so: use nexus server add, or nexus keys new")
+	if wrong := s.wrong(); wrong != "" {
+		fail(w, http.StatusBadRequest, wrong)
 		return
 	}
 	a, err := s.plan(c.opts.Edit.Folder)

@@ -17,9 +17,9 @@ export async function access({ main }) {
   const load = async () => show(...await Promise.all([get("access"), get("servers").then((x) => x.servers)]));
   const show = (all, servers) => renew(lists,
     h("section", { "aria-labelledby": "keys" }, h("h2", { id: "keys" }, "API keys"), all.issuer && h("p", { class: "muted" }, "Access tokens of ", code(all.issuer), " are accepted, too."),
-      all.keys.length ? table("API keys", ["Name", "May use", "Sees all callers", ...all.fixed ? [] : [""]], all.keys.map((k) => [h("strong", {}, k.name), may(k), k.ops ? badge("ok", "ops: true") : "no", ...all.fixed ? [] : [revoke(k, load)]])) :
+      all.keys.length ? table("API keys", ["Name", "May use", "Sees all callers", ...all.can_edit ? [""] : []], all.keys.map((k) => [h("strong", {}, k.name), may(k), k.ops ? badge("ok", "ops: true") : "no", ...all.can_edit ? [revoke(k, load)] : []])) :
         empty("Nobody needs a key.", "Only clients on this machine reach a router without keys."),
-      (all.fixed || !all.keys.length) && [h("p", { class: "muted" }, "This prints a key and the settings that accept it:"), copied("nexus keys new NAME")]),
+      !all.can_edit && [h("p", { class: "muted" }, "This prints a key and the settings that accept it:"), copied("nexus keys new NAME")]),
     h("section", { "aria-labelledby": "profiles" }, h("h2", { id: "profiles" }, "Profiles"),
       all.profiles.length ? table("Profiles", ["Name", "Path", "Surface", "May use"], all.profiles.map((p) => [h("strong", {}, p.name), code(p.path), p.surface, may(p)])) :
         h("p", { class: "muted" }, "None. A profile is a part of the servers and tools with a path of its own: ", code("profiles: {support: {servers: [hr]}}"), " in settings.yaml.")),
@@ -28,7 +28,7 @@ export async function access({ main }) {
       all.policy.length ? table("Policy", ["Rule", "When", "Then", "Reason"], all.policy.map((r, i) => [code(`policy[${i}]`), code(r.when), badge({ allow: "ok", ask: "warn" }[r.then] || "bad", r.then), r.reason || ""])) :
         h("p", { class: "muted" }, "There are no rules; the built-in ones decide. Writes: ", code(`confirm_writes: ${all.confirm_writes}`), ".")));
   show(all, servers);
-  put(main, h("h1", {}, "Access"), lists, all.fixed || !all.keys.length ? "" : maker(servers, load), explainer(all, servers));
+  put(main, h("h1", {}, "Access"), lists, !all.can_edit ? "" : maker(servers, load), explainer(all, servers));
   return { title: "Access", refresh: load };
 }
 
@@ -58,7 +58,7 @@ function maker(servers, done) {
   return h("section", { "aria-labelledby": "maker" }, h("h2", { id: "maker" }, "New key"), h("form", { class: "fields", onsubmit: make },
     h("div", { class: "field" }, h("label", { for: "key-name" }, "Name"), h("input", { id: "key-name", name: "name", required: true, maxlength: 64, autocomplete: "off" })),
     servers.length > 0 && h("fieldset", {}, h("legend", {}, "May use"), h("p", { class: "muted" }, "No choice means all servers."), servers.map((s) => h("label", { class: "choice" }, h("input", { type: "checkbox", name: "server", value: s.name }), " ", s.name))),
-    h("label", { class: "choice" }, h("input", { type: "checkbox", name: "ops" }), " Sees all callers, and changes the configuration (", code("ops: true"), ")"),
+    h("label", { class: "choice" }, h("input", { type: "checkbox", name: "ops" }), " Sees all callers (", code("ops: true"), ")"),
     h("p", { class: "buttons" }, h("button", { class: "primary" }, "Make a key"))), out);
 }
 

@@ -6,21 +6,20 @@ import { copied } from "./start.js";
 export async function adder({ main }) {
   const all = await get("servers");
   if (!all.can_edit) {
-    put(main, h("h1", {}, "Add a server"), empty("The configuration cannot be changed here.", "Only a key with ", code("ops: true"), " and without limits can, where the configuration is one folder of this router alone. On its machine:"), copied("nexus server add NAME --url URL"));
+    put(main, h("h1", {}, "Add a server"), empty("The configuration cannot be changed here.", "Only a key with ", code("edit: true"), " and without limits can, where the configuration is one folder of this router alone. On its machine:"), copied("nexus server add NAME --url URL"));
     return { title: "Add a server" };
   }
   const out = h("div", { "aria-live": "polite" });
   const field = (label, name, props, about) => h("div", { class: "field" }, h("label", { for: "new-" + name }, label), h(props.rows ? "textarea" : "input", { id: "new-" + name, name, autocomplete: "off", spellcheck: "false", ...props, "aria-describedby": about && `new-${name}-about` }), about && h("p", { class: "muted", id: `new-${name}-about` }, about));
   const url = [field("Address", "url", { type: "url", placeholder: "https://host/mcp" }, "A path that ends in /sse means HTTP+SSE."), pairs("Headers", "Authorization")];
-  const command = [all.keyed ? [field("Command", "command", { rows: 4, class: "mono", placeholder: "npx\n-y\n@modelcontextprotocol/server-filesystem\n/data" }, "The program, and each of its arguments, on a line of its own."), pairs("Environment variables", "API_KEY")] :
-    h("div", {}, h("p", {}, "Without keys every program on this machine can use this page, and a command runs with the rights of the router. Add it on a terminal, or make a key first with ", code("nexus keys new"), "."), copied("nexus server add NAME -- COMMAND ARGUMENTS"))];
-  const parts = { url: h("div", { class: "fields" }, url.map((x) => x.element || x)), command: h("div", { class: "fields", hidden: true }, command.flat().map((x) => x.element || x)) };
+  const command = [field("Command", "command", { rows: 4, class: "mono", placeholder: "npx\n-y\n@modelcontextprotocol/server-filesystem\n/data" }, "The program, and each of its arguments, on a line of its own."), pairs("Environment variables", "API_KEY")];
+  const parts = { url: h("div", { class: "fields" }, url.map((x) => x.element || x)), command: h("div", { class: "fields", hidden: true }, command.map((x) => x.element || x)) };
   const kind = h("select", { id: "new-kind", onchange: () => { for (const k in parts) parts[k].hidden = k !== kind.value; } }, h("option", { value: "url" }, "a server at an address"), h("option", { value: "command" }, "a command on the router's machine"));
   const buttons = [h("button", { class: "primary", value: "try" }, "Try"), h("button", { value: "add" }, "Add")];
   const send = async (e) => {
     e.preventDefault();
     const f = new FormData(e.target), isTry = e.submitter?.value !== "add", lines = (f.get("command") || "").split("\n").map((x) => x.trim()).filter(Boolean);
-    const order = { name: f.get("name"), private: f.has("private"), try: isTry, ...kind.value === "url" ? { url: f.get("url"), headers: url[1].read() } : { command: lines, env: all.keyed ? command.flat()[1].read() : {} } };
+    const order = { name: f.get("name"), private: f.has("private"), try: isTry, ...kind.value === "url" ? { url: f.get("url"), headers: url[1].read() } : { command: lines, env: command[1].read() } };
     for (const b of buttons) b.disabled = true;
     put(out, h("p", { class: "muted" }, isTry ? "Trying; a command may have to be downloaded first…" : "Adding…"));
     try {

@@ -36,6 +36,7 @@ type checker struct {
 	others   []string // names of servers that no file configures
 
 	docs     []*document
+	planned  map[string][]byte // texts that files are to have
 	names    map[string]string // server name → where it is defined
 	warnings []string
 	err      error

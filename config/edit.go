@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +40,9 @@ func Remove(into, name string) (*Removal, error) {
 	if err := e.edit(want, e.removed); err != nil {
 		return nil, err
 	}
+	if err := stillValid(e.name, e.file.After); err != nil {
+		return nil, err
+	}
 	return &Removal{e.file, e.orphans}, nil
 }
 
@@ -60,7 +64,27 @@ func Disable(into, name string, disabled bool) (*change.Change, error) {
 	if err := e.edit(want, func() []byte { return e.marked(disabled) }); err != nil {
 		return nil, err
 	}
-	return e.file, nil
+	return e.file, stillValid(e.name, e.file.After)
+}
+
+// stillValid returns the first mistake in the configuration of a file if it is valid now and would not be with text in
+// that file. A file of a folder is read with the others there.
+func stillValid(file string, text []byte) error {
+	path := file
+	if base := filepath.Base(file); slices.Contains(folderFiles, strings.TrimSuffix(base, filepath.Ext(base))) {
+		path = filepath.Dir(file)
+	}
+	if _, err := Load([]string{path}, Options{}); err != nil {
+		return nil // this change is not the reason, and may be a part of the mend
+	}
+	_, err := Load([]string{path}, Options{planned: map[string][]byte{file: text}})
+	if wrong := (*Error)(nil); errors.As(err, &wrong) { // of several, the first
+		err = wrong
+	}
+	if err != nil {
+		return fmt.Errorf("this would leave a mistake in the configuration; change that first: %w", err)
+	}
+	return nil
 }
 
 const disabledKey = "disabled"

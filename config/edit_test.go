@@ -144,6 +144,38 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// A change that leaves a mistake behind is refused; one in a configuration that has a mistake already is not.
+func TestChangesLeaveNoMistake(t *testing.T) {
+	const servers = "mcpServers:\n  hr: {command: x}\n  it: {command: y}\n"
+	const keys = "auth:\n  api_keys:\n    - {name: a, env: A_KEY}\n    - name: b\n      env: B_KEY\n      servers: [hr]\n"
+	t.Setenv("A_KEY", "abcdefghijklmnopqrstuvwxyz")
+	t.Setenv("B_KEY", "abcdefghijklmnopqrstuvwxyy")
+	for _, row := range []struct{ name, settings, remove, problem string }{
+		{"of a profile", "profiles: {support: {servers: [hr]}}\n", "hr", "hr"},
+		{"of a key, which is a warning", keys, "hr", ""},
+		{"of nothing", keys, "it", ""},
+		{"a mistake before", "listen: x\n" + keys, "hr", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			folder := write(t, "servers.yaml", servers, "settings.yaml", row.settings)
+			for _, into := range []string{folder, filepath.Join(folder, "servers.yaml")} {
+				_, err := config.Remove(into, row.remove)
+				switch {
+				case row.problem == "" && err != nil:
+					t.Errorf("got %v", err)
+				case row.problem == "":
+				case err == nil || strings.Contains(err.Error(), "\n") ||
+					!strings.Contains(err.Error(), "change that first: "+folder+"/settings.yaml:") || !strings.Contains(err.Error(), row.problem):
+					t.Errorf("got %v, want where %s is named", err, row.problem)
+				}
+			}
+			if c, err := config.Disable(folder, "hr", true); err != nil || c == nil {
+				t.Errorf("Disable = %v, %v", c, err)
+			}
+		})
+	}
+}
+
 // TestRemoveCredentials: what Add has put into secrets.env goes, unless another entry or file uses it.
 func TestRemoveCredentials(t *testing.T) {
 	const text = `{"mcpServers": {"a": {"url": "http://h/mcp", "headers": {

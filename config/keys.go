@@ -177,5 +177,5 @@ func (s *keysFile) change(want func(keys []any) []any) (*change.Change, error) {
 	if got, _ := settings(after); !reflect.DeepEqual(got, wanted) {
 		return nil, unknown
 	}
-	return s.file, nil
+	return s.file, stillValid(s.doc.name, s.file.After)
 }

@@ -38,7 +38,7 @@ func TestChangeKeys(t *testing.T) {
 		{name: "remove from flow", before: "auth:\n  api_keys: [{name: a, env: A}, {name: b, env: B}]\n", remove: "a", problem: "write it as an indented list"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			folder := t.TempDir()
+			folder := write(t, "servers.yaml", "mcpServers: {hr: {command: x}}\n")
 			if row.before != "" {
 				if err := os.WriteFile(filepath.Join(folder, "settings.yaml"), []byte(row.before), 0o600); err != nil {
 					t.Fatal(err)

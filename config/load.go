@@ -30,6 +30,8 @@ type Options struct {
 
 	programs bool // look at this machine, see checker
 	strict   bool // a variable of a server that is not set is a mistake
+
+	planned map[string][]byte // texts that files are to have
 }
 
 // Load reads the configuration from files and folders. Later ones override the settings of earlier ones key by key
@@ -61,6 +63,7 @@ func (c Config) Same(other Config) bool {
 func load(paths []string, opts Options, used *Config) (Config, error) {
 	c := loader{newChecker(opts.Env)}
 	c.programs, c.strict, c.used, c.others = opts.programs && opts.Env == nil, opts.strict, used, opts.Others
+	c.planned = opts.planned
 	files, err := filesAt(paths, opts)
 	if err != nil {
 		return Config{}, err
@@ -176,9 +179,12 @@ type loader struct{ *checker }
 // file reads one file into cfg. JSON with servers and other keys than settings is the file of a desktop client; only
 // its servers are read. Any other file may have settings, servers or both.
 func (c loader) file(name string, cfg *Config) error {
-	content, err := readFile(name, maxFile)
-	if err != nil {
-		return mistake(name, nil, "%v", err)
+	content, isPlanned := c.planned[name]
+	if !isPlanned {
+		var err error
+		if content, err = readFile(name, maxFile); err != nil {
+			return mistake(name, nil, "%v", err)
+		}
 	}
 	doc, err := parse(name, content, isJSON(name, content))
 	if err != nil {

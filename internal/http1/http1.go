@@ -187,6 +187,9 @@ func encode(b []byte, req *http.Request) ([]byte, error) {
 
 // repeatable reports whether a request may be repeated even if the server may have seen it, by the rules of net/http.
 func repeatable(req *http.Request) bool {
+	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+		return false
+	}
 	return req.Method == http.MethodGet || req.Header["Idempotency-Key"] != nil || req.Header["X-Idempotency-Key"] != nil
 }
 

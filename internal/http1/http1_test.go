@@ -285,8 +285,12 @@ func TestTooMuch(t *testing.T) {
 func TestTakenAndDropped(t *testing.T) {
 	for _, tc := range []struct {
 		method, key string
+		oneBody     bool // it can be read once
 		repeated    bool
-	}{{http.MethodPost, "", false}, {http.MethodDelete, "", false}, {http.MethodDelete, "X-Idempotency-Key", true}, {http.MethodGet, "", true}} {
+	}{
+		{http.MethodPost, "", false, false}, {http.MethodDelete, "", false, false}, {http.MethodGet, "", false, true},
+		{http.MethodDelete, "X-Idempotency-Key", false, true}, {http.MethodPost, "Idempotency-Key", true, false},
+	} {
 		t.Run(tc.method+tc.key, func(t *testing.T) {
 			var requests atomic.Int64
 			address := raw(t, func(n int64, c net.Conn, r *bufio.Reader) {
@@ -303,6 +307,9 @@ func TestTakenAndDropped(t *testing.T) {
 				req, err := http.NewRequestWithContext(t.Context(), tc.method, address, nil)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if tc.oneBody {
+					req.Body, req.ContentLength = io.NopCloser(strings.NewReader("{}")), 2
 				}
 				if tc.key != "" {
 					req.Header[tc.key] = []string{}

@@ -156,6 +156,8 @@ func (h *hops) sign(r *http.Request, from, to uint64, client string) (nonce stri
 	r.Header.Set(clientHeader, client)
 	r.Header.Del(tracedHeader)
 	if ctx := r.Context(); trace.SpanContextFromContext(ctx).IsValid() {
+		r.Header.Del("Traceparent")
+		r.Header.Del("Tracestate") // Inject leaves one of the client if the span has none
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
 		r.Header.Set(tracedHeader, "v1")
 	}
@@ -258,6 +260,7 @@ type hop struct {
 	conn     *conn // the last one that it got; nil = none
 	reused   bool  // it was idle before
 	before   int64 // writes to it before the request
+	repeated bool  // the transport may have sent it twice; the receiver serves one of them
 	answered atomic.Bool
 }
 
@@ -267,7 +270,9 @@ func (h *hop) got(of httptrace.GotConnInfo) {
 	for outer, ok := inner.(interface{ NetConn() net.Conn }); ok; outer, ok = inner.(interface{ NetConn() net.Conn }) {
 		inner = outer.NetConn()
 	}
-	if c, ok := inner.(*conn); ok && !h.sent() {
+	if h.sent() {
+		h.repeated = true
+	} else if c, ok := inner.(*conn); ok {
 		h.conn, h.reused, h.before = c, of.Reused, c.writes.Load()
 	}
 }
@@ -289,12 +294,15 @@ func (p *Peer) forward(w http.ResponseWriter, r *http.Request) error {
 	})()
 	own := r.WithContext(ctx)
 	own.Close, own.Header = false, endToEnd(r.Header)
+	own.GetBody = nil // else the transport may repeat a call that the peer has received
 	if own.Header["User-Agent"] == nil {
 		own.Header["User-Agent"] = []string{""} // none
 	}
 	response, err := p.send(own, r.RemoteAddr)
 	// The peer may have closed an idle connection. The transport itself does not always take another one.
-	for err != nil && h.reused && !h.sent() && !errors.As(err, new(dialError)) && rewind(own) {
+	for err != nil && ctx.Err() == nil && h.reused && !h.sent() && !errors.As(err, new(dialError)) &&
+		rewind(own, r.GetBody) {
+		h.conn, h.reused = nil, false
 		response, err = p.send(own, r.RemoteAddr)
 	}
 	if response != nil {
@@ -315,14 +323,10 @@ func (p *Peer) forward(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// endToEnd returns the headers that do not concern a connection.
+// endToEnd returns the headers that do not concern a connection. Those that Connection names stay: this replica has
+// already acted on them, and the other one must do the same.
 func endToEnd(h http.Header) http.Header {
 	own := maps.Clone(h)
-	for _, names := range h["Connection"] {
-		for name := range strings.SplitSeq(names, ",") {
-			own.Del(strings.TrimSpace(name))
-		}
-	}
 	for _, name := range []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate",
 		"Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
 		delete(own, name)
@@ -331,18 +335,18 @@ func endToEnd(h http.Header) http.Header {
 }
 
 // rewind lets a request be sent again. It reports false if its body cannot be read again.
-func rewind(r *http.Request) (ok bool) {
-	if r.GetBody == nil {
+func rewind(r *http.Request, getBody func() (io.ReadCloser, error)) (ok bool) {
+	if getBody == nil {
 		return r.ContentLength == 0
 	}
-	body, err := r.GetBody()
+	body, err := getBody()
 	r.Body = body
 	return err == nil
 }
 
 // failed returns the error of a request that got no response of the peer.
 func (p *Peer) failed(h *hop, err error) error {
-	if isRefused(err) || errors.Is(err, errReplaced) || !h.sent() && p.ctx.Err() != nil {
+	if !h.sent() && (isRefused(err) || p.ctx.Err() != nil) || !h.repeated && errors.Is(err, errReplaced) {
 		return ErrRefused
 	}
 	p.hops.replica.members.unreached(p.id, err)

@@ -19,6 +19,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
 )
 
@@ -263,6 +265,188 @@ func TestForward_ClosedIdleConnection(t *testing.T) {
 	}
 	if log := front.log.String(); strings.Contains(log, "does not answer") {
 		t.Errorf("log %s, want nothing about a replica that does not answer", log)
+	}
+}
+
+// tappedConn calls a function before each write, and fails with its error.
+type tappedConn struct {
+	*net.TCPConn
+	before func(b []byte) error
+}
+
+// Write implements net.Conn.
+func (c tappedConn) Write(b []byte) (int, error) {
+	if err := c.before(b); err != nil {
+		return 0, err
+	}
+	return c.TCPConn.Write(b)
+}
+
+// tapped starts a replica that calls a function before each write to another one.
+func (w *world) tapped(before func(b []byte) error) *node {
+	return w.node("front", func(c *cluster.Config) {
+		c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return tappedConn{conn.(*net.TCPConn), before}, nil
+		}
+	})
+}
+
+// A call that the home has received is not sent again, even if the client says that this does no harm.
+func TestForward_SendsOnce(t *testing.T) {
+	w := newWorld(t)
+	home := w.onLoopback("home")
+	var sent atomic.Int64
+	front := w.tapped(func(b []byte) error {
+		sent.Add(int64(strings.Count(string(b), "Idempotency-Key: 1")))
+		return nil
+	})
+	for _, size := range []int{4, 100 << 10} {
+		post := func() error {
+			place, err := front.dir.Find(t.Context(), home.session("s"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := strings.Repeat("x", size)
+			r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
+			r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(body)), nil }
+			r.Header.Set("Idempotency-Key", "1")
+			return place.Forward(httptest.NewRecorder(), r)
+		}
+		home.serve(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+		if err := post(); err != nil {
+			t.Fatal(err)
+		}
+		home.serve(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			panic(http.ErrAbortHandler)
+		})
+		sent.Store(0)
+		if err := post(); !errors.Is(err, cluster.ErrLost) || sent.Load() != 1 {
+			t.Errorf("%d bytes: sent %d times with the error %v, want once and ErrLost", size, sent.Load(), err)
+		}
+	}
+}
+
+// A GET that was received and not answered is lost, also if the transport repeats it where nobody or another
+// incarnation is by then.
+func TestForward_LostAndRepeated(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		w := newWorld(t)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := l.Addr().String()
+		home := w.prepareAt("home", host, l)
+		front := w.tapped(func([]byte) error { return nil })
+		if err := home.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		place, err := front.dir.Find(t.Context(), home.session("s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		get := func() error {
+			return place.Forward(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/mcp", nil))
+		}
+		if err := get(); err != nil {
+			t.Fatal(err)
+		}
+		home.serve(func(http.ResponseWriter, *http.Request) {
+			l.Close()
+			if restarted {
+				again, err := net.Listen("tcp", host)
+				if err != nil {
+					t.Error(err)
+				} else {
+					w.prepareAt("home", host, again)
+				}
+			}
+			panic(http.ErrAbortHandler)
+		})
+		if err := get(); !errors.Is(err, cluster.ErrLost) {
+			t.Errorf("restarted %t: got the error %v, want ErrLost", restarted, err)
+		}
+	}
+}
+
+// A request that ends before it is sent on an idle connection is not tried again.
+func TestForward_CancelledBeforeItIsSent(t *testing.T) {
+	w := newWorld(t)
+	home := w.onLoopback("home")
+	ctx, cancel := context.WithCancel(t.Context())
+	armed := atomic.Bool{}
+	front := w.tapped(func([]byte) error {
+		if armed.Load() {
+			cancel()
+		}
+		return ctx.Err()
+	})
+	place, err := front.dir.Find(t.Context(), home.session("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewound := 0
+	post := func() error {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader("{}"))
+		r.GetBody = func() (io.ReadCloser, error) {
+			if rewound++; rewound > 9 {
+				return nil, errors.New("tried again and again")
+			}
+			return io.NopCloser(strings.NewReader("{}")), nil
+		}
+		return place.Forward(httptest.NewRecorder(), r)
+	}
+	if err := post(); err != nil {
+		t.Fatal(err)
+	}
+	armed.Store(true)
+	if err := post(); !errors.Is(err, context.Canceled) || rewound > 0 {
+		t.Errorf("got the error %v and %d more attempts, want that of the request and none", err, rewound)
+	}
+}
+
+// The home reads what the first replica has read: headers that the client calls those of its connection, and of trace
+// contexts the replica's own alone.
+func TestForward_Headers(t *testing.T) {
+	w := newWorld(t)
+	home, front := w.onLoopback("home"), w.onLoopback("front")
+	var seen atomic.Pointer[http.Header]
+	home.serve(func(_ http.ResponseWriter, r *http.Request) { seen.Store(&r.Header) })
+	place, err := front.dir.Find(t.Context(), home.session("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
+	for _, traced := range []bool{false, true} {
+		names := []string{"X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "Authorization", "X-Api-Key", "Mcp-Session-Id"}
+		r := httptest.NewRequest(http.MethodDelete, "/mcp", nil)
+		r.Header.Set("Connection", "close, "+strings.Join(names, ", "))
+		for _, name := range names {
+			r.Header.Set(name, "given")
+		}
+		r.Header.Set("Traceparent", "client")
+		r.Header.Set("Tracestate", "client=1")
+		want := "client=1"
+		if traced {
+			r, want = r.WithContext(trace.ContextWithSpanContext(r.Context(), own)), ""
+		}
+		if err := place.Forward(httptest.NewRecorder(), r); err != nil {
+			t.Fatal(err)
+		}
+		got := *seen.Load()
+		for _, name := range names {
+			if got.Get(name) != "given" {
+				t.Errorf("got %s %q, want it as given", name, got.Get(name))
+			}
+		}
+		if got.Get("Tracestate") != want || (got.Get("Traceparent") == "client") == traced || got["Connection"] != nil {
+			t.Errorf("traced %t: got %v", traced, got)
+		}
 	}
 }
 

@@ -211,16 +211,17 @@ func (r *runner) take() (t task, ok bool) {
 		if r.err != nil || r.ctx.Err() != nil {
 			return task{}, false
 		}
+		i, earlier := r.next/sides%n, r.next/sides/n
+		t = task{(r.next + i + earlier) % sides, &r.opts.Cases[i], earlier + 1}
+		r.next++
+		if r.opts.Sides[t.side].Before.Has(t.c.ID, t.repeat) {
+			continue
+		}
 		if r.opts.MaxTokens > 0 && sum(r.tallies).Tokens >= r.opts.MaxTokens {
 			r.err = ErrBudget
 			return task{}, false
 		}
-		i, earlier := r.next/sides%n, r.next/sides/n
-		t = task{(r.next + i + earlier) % sides, &r.opts.Cases[i], earlier + 1}
-		r.next++
-		if !r.opts.Sides[t.side].Before.Has(t.c.ID, t.repeat) {
-			return t, true
-		}
+		return t, true
 	}
 	return task{}, false
 }

@@ -64,7 +64,7 @@ func prices(a, b *Batch, pairs []*pair) Aspect {
 	priced := map[bool]string{true: "set", false: orNone("")}
 	p := aspect("prices", priced[a.Priced], priced[b.Priced])
 	for _, pair := range pairs {
-		if x, y := pair.a, pair.b; a.Priced && b.Priced && x.Models == y.Models && x.Tokens == y.Tokens && x.Cost != y.Cost {
+		if x, y := pair.a, pair.b; x.Cost > 0 && y.Cost > 0 && x.Models == y.Models && x.Cost != y.Cost {
 			p.B, p.Differs = "others: the same tokens cost otherwise", true
 		}
 	}

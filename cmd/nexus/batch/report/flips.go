@@ -91,6 +91,15 @@ func flips(a, b *Batch, pairs []*pair) ([]*FlippedCase, error) {
 			return all[:i], nil
 		}
 		some := flipped[all[i].Case]
+		slices.SortStableFunc(some, func(x, y *pair) int { // those of the case's direction first
+			if x.a.Passed() == y.a.Passed() {
+				return 0
+			}
+			if x.a.Passed() == (all[i].To != toPass) {
+				return -1
+			}
+			return 1
+		})
 		some = some[:min(len(some), left)]
 		left -= len(some)
 		x, y, err := bothDetails(a, b, some)
@@ -156,7 +165,11 @@ func (f Flips) Verdict() string {
 
 // Text counts flipped cases and, if cases were repeated, pairs.
 func (f Flips) Text() string {
-	text := fmt.Sprintf("%d cases worse, %d better", f.WorseCases, f.BetterCases)
+	noun := "cases"
+	if f.WorseCases == 1 {
+		noun = "case"
+	}
+	text := fmt.Sprintf("%d %s worse, %d better", f.WorseCases, noun, f.BetterCases)
 	if f.MixedCases > 0 {
 		text += fmt.Sprintf(", %d mixed", f.MixedCases)
 	}

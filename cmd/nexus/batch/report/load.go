@@ -26,7 +26,7 @@ type Row struct {
 	Outcome string // one of those of package results
 	Seconds float64
 	Tokens  results.Tokens
-	Models  uint64 // hash of the names of the planner and the synthesizer
+	Models  uint64 // hash of the names of the planner and the synthesizer, and of the tokens of each
 	Unmet   bool
 	Cost    float64
 	Plan    uint64 // hash of the steps of the plan
@@ -172,7 +172,7 @@ func (b *Batch) add(i int32, l *line, at results.Place) {
 	}
 	models := fnv.New64a()
 	for i, u := range [...]results.Usage{l.Result.Usage.Planner, l.Result.Usage.Synthesizer} {
-		fmt.Fprintf(models, "%q ", u.Model)
+		fmt.Fprintf(models, "%q %d %d ", u.Model, u.Input, u.Output)
 		if u.Model != "" {
 			b.models[i][u.Model] = true
 		}

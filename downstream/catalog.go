@@ -154,13 +154,17 @@ func (c *catalogCache) AwaitStart(ctx context.Context, names ...string) (waited 
 		waited = true
 		wg.Go(func() {
 			defer s.RecoverPanic("waiting for its start", nil)
-			_, failed := s.Own.Connect(ctx)
+			failed := c.servers.use(name, func(s *server.Server) error { // or its successor, if it is replaced
+				_, err := s.Own.Connect(ctx)
+				return err
+			})
 			mu.Lock()
 			defer mu.Unlock()
-			if failed == nil {
+			switch removed := errors.As(failed, new(*UnknownError)); {
+			case failed == nil:
 				connected = true
 				cancel()
-			} else if ctx.Err() == nil || err == nil {
+			case !removed && (ctx.Err() == nil || err == nil):
 				err = failed
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,4 +122,41 @@ func TestListAfterStart(t *testing.T) {
 			t.Errorf("after its start: got %v missing, want none", missing)
 		}
 	})
+}
+
+// Who waits for the start of a server that a new configuration replaces waits for its successor, and for nothing if
+// there is none.
+func TestAwaitStartOfReplaced(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer()
+			var dials atomic.Int64
+			s.dial = func(ctx context.Context) error {
+				if dials.Add(1) > 1 {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			o := pipes([]string{"a"}, s)
+			m := start(t, o)
+			defer m.Stop()
+			synctest.Wait()
+			time.AfterFunc(time.Second, func() {
+				var configs []downstream.ServerConfig
+				if other := o.Servers[0]; !removed {
+					other.Timeout = time.Minute
+					configs = append(configs, other)
+				}
+				m.Apply(configs)
+			})
+			waited, err := m.AwaitStart(t.Context(), "a")
+			if !waited || err != nil {
+				t.Errorf("removed: %t: got %t, %v, want that it waits without an error", removed, waited, err)
+			}
+			if connected := m.Status()["a"].Status == downstream.StateConnected; connected == removed {
+				t.Errorf("removed: %t: got connected: %t", removed, connected)
+			}
+		})
+	}
 }

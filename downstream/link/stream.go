@@ -94,19 +94,28 @@ func (t *streamTransport) exchange(ctx context.Context, c *pending, message []by
 	}
 }
 
-// post waits until the message is written, at most until ctx ends: what is only queued is lost if the session ends.
+// post waits until the message is written, at most until ctx or the session ends. One that is only queued then is not
+// written, and the error is that of the session or of ctx.
 func (t *streamTransport) post(ctx context.Context, message []byte) error {
 	written := make(chan struct{})
-	err := t.enqueue(ctx, &outgoing{message: message, sent: func() { close(written) }})
-	if err != nil {
+	o := &outgoing{message: message, sent: func() { close(written) }}
+	if err := t.enqueue(ctx, o); err != nil {
 		return err
 	}
+	var ended error
 	select {
 	case <-written:
-	case <-ctx.Done(): // it may still be written
+		return nil
+	case <-ctx.Done():
+		ended = ctx.Err()
 	case <-t.silent:
+		ended = t.s.Err()
 	}
-	return nil
+	if o.state.CompareAndSwap(queued, skipped) {
+		o.message = nil
+		return ended
+	}
+	return nil // it may be written
 }
 
 func (t *streamTransport) enqueue(ctx context.Context, o *outgoing) error {

@@ -3,9 +3,11 @@ package link_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -88,6 +90,57 @@ func TestCancelledBeforeTheEnd(t *testing.T) {
 		s.Close()
 		if params := <-got; !strings.Contains(params, "requestId") {
 			t.Errorf("got the cancellation %q, want one of the call", params)
+		}
+	})
+}
+
+// A notification that is still queued when its context or its session ends is not written, and its sender is told.
+func TestQueuedNotificationIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proceed, got := make(chan struct{}), []string{}
+		var served sync.WaitGroup
+		s := connect(t, pipe(func(conn net.Conn, lines *bufio.Reader) {
+			served.Add(1)
+			defer served.Done()
+			for m, ok := next(lines); ok; m, ok = next(lines) {
+				switch got = append(got, m.Method); m.Method {
+				case "initialize":
+					fmt.Fprintf(conn, welcome, m.ID)
+				case "notifications/busy":
+					<-proceed
+				}
+			}
+		}), &listener{}, 1<<20)
+		if err := s.Notify(t.Context(), "notifications/busy", nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := map[string]error{}
+		var mu sync.Mutex
+		var senders sync.WaitGroup
+		notify := func(ctx context.Context, method string) {
+			senders.Go(func() {
+				err := s.Notify(ctx, method, nil)
+				mu.Lock()
+				defer mu.Unlock()
+				errs[method] = err
+			})
+			synctest.Wait()
+		}
+		notify(ctx, "begun")
+		notify(ctx, "cancelled")
+		notify(t.Context(), "late")
+		cancel()
+		synctest.Wait()
+		s.CloseWithin(0)
+		senders.Wait()
+		close(proceed)
+		served.Wait()
+		if errs["begun"] != nil || !errors.Is(errs["cancelled"], context.Canceled) || errs["late"] == nil {
+			t.Errorf("got %v, want errors of those that were queued", errs)
+		}
+		if slices.Contains(got, "cancelled") || slices.Contains(got, "late") {
+			t.Errorf("the server got %q, want nothing that was queued", got)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
@@ -16,7 +18,8 @@ func TestTakeOver(t *testing.T) {
 	o := &mcptest.OAuth{}
 	s, state := serve(t, o), &unreachable{Memory: shared.NewMemory()}
 	t.Cleanup(state.Close)
-	folder, copied, to := oauth.NewStore(t.TempDir()), oauth.NewStore(t.TempDir()), replica(t, state)
+	path := t.TempDir()
+	folder, copied, to := oauth.NewStore(path), oauth.NewStore(t.TempDir()), replica(t, state)
 	token := logIn(t, s, folder)
 	if err := copied.Save(t.Context(), token); err != nil {
 		t.Fatal(err)
@@ -39,6 +42,18 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("an unreachable state: got %v, want that the token stays in the folder", err)
 	}
 	state.lost.Store(false)
+	lock := filepath.Join(path, "tokens", s.Name+".json.lock")
+	for _, err := range []error{os.Remove(lock), os.Mkdir(lock, 0o700)} { // as unusable as in a read-only folder
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := take(folder); err != nil || gone(folder) || !gone(to) || len(l.Lines("stays in the state folder")) != 1 {
+		t.Errorf("a folder without locks: got %v and the log %q, want that the token stays", err, l)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
 	if err := take(folder); err != nil || !gone(folder) || !l.Has("takes over the login") {
 		t.Errorf("got %v and the log %q, want that the token moves", err, l)
 	}
@@ -55,7 +70,7 @@ func TestTakeOver(t *testing.T) {
 	if _, err := oauth.Logout(t.Context(), s, to); err != nil {
 		t.Fatal(err)
 	}
-	if err := take(folder); err != nil || !gone(to) || len(l.Lines("login")) != 2 {
-		t.Errorf("after a logout: got %v and the log %q, want no token and two lines", err, l)
+	if err := take(folder); err != nil || !gone(to) || len(l.Lines("login")) != 3 {
+		t.Errorf("after a logout: got %v and the log %q, want no token and no further line", err, l)
 	}
 }

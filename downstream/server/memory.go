@@ -26,7 +26,8 @@ const (
 
 // Memory keeps, in a file, what a server listed last in the session that clients share, so that lists of clients can
 // be answered while the server starts. Nothing else is made of it: no catalog, pin, decision or call. Another command
-// or URL of the server is another file. Of a private server, lists of resources are data and are not kept.
+// or URL of the server is another file. Of a server with OAuth nothing is kept: another account may have others.
+// Of a private server, lists of resources are data and are not kept.
 type Memory struct {
 	server *Server
 	path   string // empty = nothing is kept
@@ -40,7 +41,7 @@ type Memory struct {
 func newMemory(s *Server, folder string) *Memory {
 	c := s.Config
 	m := &Memory{server: s, lists: map[string][]json.RawMessage{}, proven: map[string]bool{}}
-	if folder == "" || c.PerClient() || c.Via != nil || s.opts.Embedded[c.Name] != nil {
+	if folder == "" || c.PerClient() || c.Auth != nil || c.Via != nil || s.opts.Embedded[c.Name] != nil {
 		return m
 	}
 	identity, _ := json.Marshal([]any{ // strings always marshal
@@ -148,9 +149,7 @@ func (m *Memory) keep(method string, items []json.RawMessage) {
 	default:
 		return
 	}
-	if err := m.write(); err != nil {
-		m.server.opts.Logger.Warn("cannot keep a list for the next start", "server", m.server.Config.Name, "error", err)
-	}
+	m.save()
 }
 
 func size(items []json.RawMessage) (n int) {
@@ -165,7 +164,8 @@ func same(a, b []json.RawMessage) bool {
 	return slices.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// load reads the file, once. One that cannot be read counts as empty. The caller holds m.mu.
+// load reads the file, once. One that cannot be read counts as empty. Lists that are not kept any more are removed from
+// it. The caller holds m.mu.
 func (m *Memory) load() {
 	if m.read {
 		return
@@ -176,7 +176,12 @@ func (m *Memory) load() {
 	if err != nil || json.Unmarshal(raw, &lists) != nil {
 		return
 	}
+	dropped := false
 	for method, texts := range lists {
+		if !m.keeps(method) {
+			dropped = true
+			continue
+		}
 		var items []json.RawMessage
 		for _, text := range texts {
 			if jsonrpc.Valid([]byte(text)) != nil || text[0] != '{' {
@@ -186,6 +191,16 @@ func (m *Memory) load() {
 			items = append(items, json.RawMessage(text))
 		}
 		m.lists[method] = items
+	}
+	if dropped {
+		m.save()
+	}
+}
+
+// save writes the file and logs a failure. The caller holds m.mu.
+func (m *Memory) save() {
+	if err := m.write(); err != nil {
+		m.server.opts.Logger.Warn("cannot keep lists for the next start", "server", m.server.Config.Name, "error", err)
 	}
 }
 

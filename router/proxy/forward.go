@@ -306,11 +306,12 @@ func (s finder) tool(ctx context.Context, x *edge.Exchange, name string) (server
 }
 
 // awaitStart waits for the first connection of a server that has the tool of a name, which the client may know from an
-// earlier process. The error is that of the server.
+// earlier process. It does not wait where clients have sessions of their own. The error is that of the server.
 func (s finder) awaitStart(ctx context.Context, x *edge.Exchange, name string) (server string, err error) {
 	var owners []string
 	for _, server := range s.reach(x) {
-		if s.only != "" || strings.HasPrefix(name, catalog.FullName(server, "")) || catalog.MayBeAlias(name, server) {
+		may := s.only != "" || strings.HasPrefix(name, catalog.FullName(server, "")) || catalog.MayBeAlias(name, server)
+		if may && s.p.servers.Sessions().Shared(server) {
 			owners = append(owners, server)
 		}
 	}

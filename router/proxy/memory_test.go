@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
@@ -188,4 +190,73 @@ func TestCallOfRemembered(t *testing.T) {
 		}
 		mcptest.Eventually(t, "the client is told", func() bool { return slices.Contains(c.heard(), toolsChanged) })
 	})
+}
+
+// TestMemoryOfPrivate starts again with a server whose data has become private: its lists of resources leave the file.
+func TestMemoryOfPrivate(t *testing.T) {
+	var folder string
+	w, _, release := remembered(t, newServer("a"), func(o *setup) {
+		folder = o.downstream.Lists
+		o.downstream.Servers[0].Data = "private"
+		files, _ := filepath.Glob(folder + "/*")
+		content := `{"tools/list":["{\"name\":\"a\"}"],"resources/list":["{\"uri\":\"secret\"}"]}`
+		if err := os.WriteFile(files[0], []byte(content), 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	defer release()
+	if got := w.dial(proxyPath).tools(); !slices.Equal(got, []string{"s__a"}) {
+		t.Errorf("got the tools %q, want the one that is kept", got)
+	}
+	files, _ := filepath.Glob(folder + "/*")
+	content, err := os.ReadFile(files[0])
+	if text := string(content); err != nil || strings.Contains(text, "secret") || !strings.Contains(text, "tools/list") {
+		t.Errorf("got the file %s, %v; want no resources", text, err)
+	}
+}
+
+// TestCallInOwnSession calls a server in the client's session while the router's own is still starting.
+func TestCallInOwnSession(t *testing.T) {
+	s := newServer("a")
+	until, held := make(chan struct{}), make(chan struct{})
+	var requests atomic.Int64
+	s.change(func() {
+		s.gate = func(_ http.ResponseWriter, r *http.Request) bool {
+			if requests.Add(1) == 1 {
+				close(held)
+				select {
+				case <-until:
+				case <-r.Context().Done():
+				}
+			}
+			return false
+		}
+	})
+	w := newWorld(t, func(o *setup) { o.downstream.Servers[0].ConnectTimeout = 3 * time.Second },
+		place{"s", overHTTP, s, "per_client"})
+	defer close(until)
+	<-held
+	for _, path := range []string{proxyPath, "/servers/s/mcp"} {
+		name := map[string]string{proxyPath: "s__a"}[path]
+		if a := w.dial(path).call(cmp.Or(name, "a")); a.result == "" {
+			t.Errorf("%s: got %s, want a result", path, a.err)
+		}
+	}
+}
+
+// TestMemoryOfOAuth starts again with a server that has got OAuth: the lists of before may be those of another account.
+func TestMemoryOfOAuth(t *testing.T) {
+	w, _, release := remembered(t, newServer("a"), func(o *setup) {
+		s := &o.downstream.Servers[0]
+		s.Auth, o.downstream.Tokens = &oauth.Config{ClientID: "c"}, oauth.NewStore(t.TempDir())
+		login := &oauth.Token{Server: "s", URL: s.URL, Issuer: "https://login.example", Access: "secret"}
+		login.Client.ID = "c"
+		if err := o.downstream.Tokens.Save(t.Context(), login); err != nil {
+			t.Error(err)
+		}
+	})
+	defer release()
+	if a := w.dial(proxyPath).do("tools/list", "{}"); a.err == "" {
+		t.Errorf("got %s, want an error", a.result)
+	}
 }

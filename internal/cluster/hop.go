@@ -48,11 +48,11 @@ var (
 
 func unavailable(cause error) error { return fmt.Errorf("%w: %w", ErrUnavailable, cause) }
 
-// Headers between replicas. A request has the first two, each response the third.
+// Headers between replicas. A request has the first two and perhaps the third, each response the fourth.
 const (
 	hopHeader    = "Nexus-Hop"    // v1 FROM TO NONCE MAC
 	clientHeader = "Nexus-Client" // address of the client
-	tracedHeader = "Nexus-Traced" // the trace context in the headers is that of the sending replica; may be missing
+	tracedHeader = "Nexus-Traced" // v1 MAC; the trace context in the headers is that of the sending replica
 	answerHeader = "Nexus-Answer" // v1 INCARNATION MAC
 )
 
@@ -153,16 +153,17 @@ func (h *hops) authentic(given string, parts ...string) (key []byte, ok bool) {
 func (h *hops) sign(r *http.Request, from, to uint64, client string) (nonce string) {
 	nonce = h.sender + "-" + number(h.sent.Add(1))
 	a, b := number(from), number(to)
+	key := h.replica.config.Keys()[0]
 	r.Header.Set(clientHeader, client)
 	r.Header.Del(tracedHeader)
 	if ctx := r.Context(); trace.SpanContextFromContext(ctx).IsValid() {
 		r.Header.Del("Traceparent")
 		r.Header.Del("Tracestate") // Inject leaves one of the client if the span has none
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
-		r.Header.Set(tracedHeader, "v1")
+		r.Header.Set(tracedHeader, "v1 "+mac(key, "traced", nonce))
 	}
 	r.Header.Set(hopHeader, "v1 "+a+" "+b+" "+nonce+" "+
-		mac(h.replica.config.Keys()[0], "hop", a, b, nonce, r.Method, r.URL.RequestURI(), r.Host, client))
+		mac(key, "hop", a, b, nonce, r.Method, r.URL.RequestURI(), r.Host, client))
 	return nonce
 }
 
@@ -410,25 +411,44 @@ func (e *ending) Close() error {
 
 type forwardedKey struct{}
 
+// forwarded is what the headers of a hop say of a request. The request's context has it.
+type forwarded struct {
+	client string // its address; empty = the sending replica
+	traced bool
+}
+
+func forwardedOf(ctx context.Context) (f forwarded, ok bool) {
+	f, ok = ctx.Value(forwardedKey{}).(forwarded)
+	return f, ok
+}
+
 // FromReplica reports whether a request is one of another replica itself, not one of a client that it has passed on.
-func FromReplica(ctx context.Context) bool { return ctx.Value(forwardedKey{}) == "" }
+func FromReplica(ctx context.Context) bool {
+	f, ok := forwardedOf(ctx)
+	return ok && f.client == ""
+}
 
 // Forwarded reports whether a request came from another replica. It must not be forwarded again: if its session is not
 // here, the response is 421.
-func Forwarded(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil }
+func Forwarded(ctx context.Context) bool {
+	_, ok := forwardedOf(ctx)
+	return ok
+}
 
 // Traced reports whether the trace context in the headers of a request is that of the replica that has sent it.
-func Traced(ctx context.Context, header http.Header) bool {
-	return Forwarded(ctx) && header[tracedHeader] != nil
+func Traced(ctx context.Context) bool {
+	f, _ := forwardedOf(ctx)
+	return f.traced
 }
 
 // Receive returns a handler that accepts requests of other replicas as those of their clients, and passes all others
 // on without the headers of a hop. It belongs at the outside, around all checks of hosts, addresses and credentials.
 func (r *Replica) Receive(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		sent, client := req.Header.Values(hopHeader), req.Header.Get(clientHeader)
-		req.Header.Del(hopHeader)
-		req.Header.Del(clientHeader)
+		sent, client, traced := req.Header.Values(hopHeader), req.Header.Get(clientHeader), req.Header.Get(tracedHeader)
+		for _, name := range []string{hopHeader, clientHeader, tracedHeader} {
+			req.Header.Del(name)
+		}
 		if len(sent) == 0 && req.URL.Path != holdPath {
 			next.ServeHTTP(w, req)
 			return
@@ -456,7 +476,9 @@ func (r *Replica) Receive(next http.Handler) http.Handler {
 		case to != self:
 			http.Error(w, "Misdirected: another incarnation of the replica is here", http.StatusMisdirectedRequest)
 		default:
-			req = req.WithContext(context.WithValue(req.Context(), forwardedKey{}, client))
+			// A replica of an earlier version passes on what a client has sent as tracedHeader.
+			own := traced != "" && hmac.Equal([]byte(traced), []byte("v1 "+mac(key, "traced", nonce)))
+			req = req.WithContext(context.WithValue(req.Context(), forwardedKey{}, forwarded{client, own}))
 			if client != "" {
 				req.RemoteAddr = client
 			}

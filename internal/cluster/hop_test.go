@@ -416,7 +416,11 @@ func TestForward_Headers(t *testing.T) {
 	w := newWorld(t)
 	home, front := w.onLoopback("home"), w.onLoopback("front")
 	var seen atomic.Pointer[http.Header]
-	home.serve(func(_ http.ResponseWriter, r *http.Request) { seen.Store(&r.Header) })
+	var believed atomic.Bool
+	home.serve(func(_ http.ResponseWriter, r *http.Request) {
+		seen.Store(&r.Header)
+		believed.Store(cluster.Traced(r.Context()))
+	})
 	place, err := front.dir.Find(t.Context(), home.session("s"))
 	if err != nil {
 		t.Fatal(err)
@@ -431,6 +435,7 @@ func TestForward_Headers(t *testing.T) {
 		}
 		r.Header.Set("Traceparent", "client")
 		r.Header.Set("Tracestate", "client=1")
+		r.Header.Set("Nexus-Traced", "v1")
 		want := "client=1"
 		if traced {
 			r, want = r.WithContext(trace.ContextWithSpanContext(r.Context(), own)), ""
@@ -446,6 +451,41 @@ func TestForward_Headers(t *testing.T) {
 		}
 		if got.Get("Tracestate") != want || (got.Get("Traceparent") == "client") == traced || got["Connection"] != nil {
 			t.Errorf("traced %t: got %v", traced, got)
+		}
+		if got["Nexus-Traced"] != nil || believed.Load() != traced {
+			t.Errorf("traced %t: got that the trace context is a replica's: %t, headers %v", traced, believed.Load(), got)
+		}
+	}
+}
+
+// What a client says of its trace context is not believed behind a replica of an earlier version, which passes it on.
+func TestForward_TracedByClient(t *testing.T) {
+	w := newWorld(t)
+	gate := httptest.NewUnstartedServer(nil)
+	home := w.prepareAt("home", gate.Listener.Addr().String(), w.net.Listen("unused:80"), func(c *cluster.Config) { c.Dial = nil })
+	var mark atomic.Pointer[string]
+	receive := home.Receive(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, cluster.Traced(r.Context())) }))
+	gate.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m := mark.Load(); m != nil { // as it came from the client
+			r.Header.Set("Nexus-Traced", *m)
+		}
+		receive.ServeHTTP(w, r)
+	})
+	gate.Start()
+	defer gate.Close()
+	if err := home.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	front := w.onLoopback("front")
+	place, err := front.dir.Find(t.Context(), home.session("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []string{"", "v1", "v1 ", "v1 mac"} {
+		mark.Store(&m)
+		rec := httptest.NewRecorder()
+		if err := place.Forward(rec, httptest.NewRequest(http.MethodDelete, "/mcp", nil)); err != nil || rec.Body.String() != "false" {
+			t.Errorf("%q: got %s (%v), want false", m, rec.Body, err)
 		}
 	}
 }
@@ -624,7 +664,7 @@ func TestReceive_RefusesForgeries(t *testing.T) {
 		header []string
 		code   int
 	}{
-		{[]string{"Nexus-Client", "10.0.0.1:1"}, 200},
+		{[]string{"Nexus-Client", "10.0.0.1:1", "Nexus-Traced", "v1"}, 200},
 		{[]string{"Nexus-Hop", ""}, 403},
 		{[]string{"Nexus-Hop", "v1 1 2 nonce mac"}, 403},
 		{[]string{"Nexus-Hop", "v2 1 2 nonce mac"}, 403},

@@ -39,7 +39,7 @@ func (ep *endpoint) observe(ctx context.Context, x *Exchange) (_ context.Context
 	e := ep.edge
 	var links []trace.Link
 	switch {
-	case cluster.Traced(ctx, x.Header): // the other replica has read what the client sent
+	case cluster.Traced(ctx): // the other replica has read what the client sent
 		ctx, links = tracing.Remote{Header: x.Header}.Context(ctx, true)
 	case x.remote.Sent():
 		ctx, links = x.remote.Context(ctx, trusted(x.Caller, x.Header))

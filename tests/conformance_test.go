@@ -17,9 +17,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/tests/clustertest"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -190,10 +192,9 @@ func refusesHandshake(t *testing.T, server string) string {
 // freeAddress returns an address of the loopback that nobody listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := clustertest.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return "127.0.0.1:" + strconv.Itoa(port)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
@@ -62,8 +61,8 @@ func TestBuild_SharesUnchangedTools(t *testing.T) {
 	}
 }
 
-// 20,000 tools are catalogued within 200 ms, also if many have equal names.
-func TestBuild_Speed(t *testing.T) {
+// BenchmarkBuild catalogues 20,000 tools of 200 servers, many with equal names.
+func BenchmarkBuild(b *testing.B) {
 	var sources []Source
 	for s := range 200 {
 		var names []string
@@ -73,19 +72,12 @@ func TestBuild_Speed(t *testing.T) {
 		server := fmt.Sprintf("server%d", s)
 		sources = append(sources, Source{Server: server, List: list(server, names...)})
 	}
-	best := time.Hour
-	for range 5 { // the machine may be busy
-		began := time.Now()
+	for b.Loop() {
 		c := Build(nil, Options{NameLimit: 46}, sources, nil)
-		best = min(best, time.Since(began))
 		if _, err := c.Lookup("server7__tool_3", nil); err == nil || c.Of("server6")[3].Name != "server6.tool_3" {
-			t.Fatalf("got %v and %s", err, c.Of("server6")[3].Name)
+			b.Fatalf("got %v and %s", err, c.Of("server6")[3].Name)
 		}
 	}
-	if best > 200*time.Millisecond {
-		t.Errorf("20,000 tools took %v, want at most 200ms", best)
-	}
-	t.Logf("20,000 tools took %v", best)
 }
 
 // The tools of a missing server are not listed but found by each of their names, so that a call of one connects anew.

@@ -37,7 +37,7 @@ type NATS struct {
 
 // NewNATS returns a server that stores in a folder and listens on a free port of the loopback once it is started.
 func NewNATS(folder string) (*NATS, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	return &NATS{Options: server.Options{
 		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: folder, NoLog: true, NoSigs: true,
 	}}, err
@@ -70,13 +70,22 @@ func (n *NATS) Stop() {
 // URL is the address of the server, without user and password.
 func (n *NATS) URL() string { return "nats://127.0.0.1:" + strconv.Itoa(n.Options.Port) }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// The ports that FreePort returns lie below those that systems give to outgoing connections.
+const firstPort, ports = 20_000, 10_000
+
+var nextPort atomic.Uint32
+
+// FreePort returns a port of the loopback that nobody listens on, and no outgoing connection takes. Processes look at
+// different ports first. It is safe for concurrent use.
+func FreePort() (port int, err error) {
+	for range 100 {
+		port = firstPort + (os.Getpid()*61+int(nextPort.Add(1)))%ports
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, err
 }
 
 // Replica is a process of the program. Its methods are not called concurrently, but for those that only read.
@@ -95,7 +104,7 @@ type Replica struct {
 // NewReplica returns a replica that works in a new folder below dir, on a free port. config is the path of the
 // configuration of all replicas.
 func NewReplica(program, config, name, dir string) (*Replica, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}

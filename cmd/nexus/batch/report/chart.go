@@ -155,9 +155,11 @@ func linearAxis(_, hi float64) axis {
 	return axis{0, ticks[len(ticks)-1], func(v float64) float64 { return v }, ticks}
 }
 
-// logAxis is logarithmic, from one round number to another. lo may be 0.
+// logAxis is logarithmic, from one round number to another. lo may be 0. Results may be edited: values that no clock
+// measures are drawn at its ends.
 func logAxis(lo, hi float64) axis {
-	lo = max(lo, hi/1e6)
+	hi = min(max(hi, 1e-9), 1e12)
+	lo = min(max(lo, hi/1e6), hi)
 	var ticks []float64
 	for _, round := range []struct {
 		parts []float64

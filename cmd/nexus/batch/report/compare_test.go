@@ -110,6 +110,7 @@ func TestCompareHTML(t *testing.T) {
 	numbers := regexp.MustCompile(`[MHV](-?[0-9.]+)`)
 	for _, row := range []struct{ a, b, tokens float64 }{
 		{1, 1, 0}, {0, 0.001, 7}, {0, 0, 0}, {0.0004, 3000, 12345}, {0.1, 0.3, 1}, {100, 100, 1e9},
+		{1e308, 1e308, 1}, {5e-324, 5e-324, 1},
 	} {
 		line := `{"case":"a","repeat":1,"outcome":%q,"seconds":%g,"tokens":{"input":%d,"output":0},"result":{"plan":{"steps":[{"id":"a","tool":"t","arguments":{}}]}}}` + "\n"
 		a := load(t, fmt.Sprintf(line, "passed", row.a, int(row.tokens)))

@@ -172,14 +172,21 @@ func (f *Comparison) count(pairs []*pair) {
 // measure compares latency, tokens and cost of the pairs.
 func (f *Comparison) measure(a, b *Batch, pairs []*pair) {
 	var latency, tokens, cost stats.Pairs
+	last, cases := "", 0
 	for _, p := range pairs {
 		if !p.judged() {
 			continue
 		}
+		if p.name != last {
+			last = p.name
+			cases++
+		}
+		latency.Cases = append(latency.Cases, cases-1)
 		latency.A, latency.B = append(latency.A, p.a.Seconds), append(latency.B, p.b.Seconds)
 		tokens.A, tokens.B = append(tokens.A, float64(p.a.Tokens.Total())), append(tokens.B, float64(p.b.Tokens.Total()))
 		cost.A, cost.B = append(cost.A, p.a.Cost), append(cost.B, p.b.Cost)
 	}
+	tokens.Cases, cost.Cases = latency.Cases, latency.Cases
 	if ratio, ok := latency.PercentileRatio(0.50, seed); ok {
 		f.Latency.P50 = &ratio
 	}

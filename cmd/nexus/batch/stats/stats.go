@@ -150,13 +150,17 @@ const (
 	leastSets = 200
 )
 
-// Pairs are two measurements of the same cases, in the same order.
+// Pairs are two measurements of the same lines, in the same order.
 type Pairs struct {
 	A, B []float64
+
+	// Cases are the numbers of the lines' cases, ascending from 0; nil = each line is a case of its own. Lines of a case
+	// depend on each other, so the bootstrap draws whole cases, but lines if there is only one case.
+	Cases []int
 }
 
 // PercentileRatio is the ratio of a percentile of B to that of A, with the percentile interval of the bootstrap over
-// pairs (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). ok is false where that of A is 0.
+// cases (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). ok is false where that of A is 0.
 func (p Pairs) PercentileRatio(q float64, seed uint64) (ratio Interval, ok bool) {
 	orderA, orderB := order(p.A), order(p.B)
 	n := len(p.A)
@@ -164,7 +168,7 @@ func (p Pairs) PercentileRatio(q float64, seed uint64) (ratio Interval, ok bool)
 		return ratio, false
 	}
 	ratio.Value = p.B[orderB[rank(n, q)]] / p.A[orderA[rank(n, q)]]
-	ratio.Low, ratio.High = bootstrap(n, seed, func(weights []uint16) float64 {
+	ratio.Low, ratio.High = p.bootstrap(seed, func(weights []uint16) float64 {
 		a := weighted(p.A, orderA, weights, q)
 		if a == 0 {
 			return math.Inf(1)
@@ -179,33 +183,48 @@ func (p Pairs) MeanDifference(seed uint64) Interval {
 	n := len(p.A)
 	i := Interval{Value: Mean(p.B) - Mean(p.A)}
 	if n > 0 {
-		i.Low, i.High = bootstrap(n, seed, func(weights []uint16) float64 {
+		i.Low, i.High = p.bootstrap(seed, func(weights []uint16) float64 {
 			sum := 0.0
 			for i, w := range weights {
 				sum += float64(w) * (p.B[i] - p.A[i])
 			}
-			return sum / float64(n)
+			return sum / float64(total(weights))
 		})
 	}
 	return i
 }
 
-// bootstrap returns the 2.5th and 97.5th percentile of a statistic over resamples, each of which is how often each of n
-// items is drawn.
-func bootstrap(n int, seed uint64, statistic func(weights []uint16) float64) (low, high float64) {
-	random := rand.New(rand.NewPCG(seed, uint64(n)))
-	sets := max(leastSets, min(resamples, most/n))
-	values := make([]float64, sets)
+// bootstrap returns the 2.5th and 97.5th percentile of a statistic over resamples, each of which is how often each line
+// is drawn.
+func (p Pairs) bootstrap(seed uint64, statistic func(weights []uint16) float64) (low, high float64) {
+	n := len(p.A)
 	weights := make([]uint16, n)
+	drawn, cases := weights, []int(nil) // how often each case is drawn
+	if len(p.Cases) > 0 && p.Cases[n-1] > 0 {
+		cases = p.Cases
+		drawn = make([]uint16, cases[n-1]+1)
+	}
+	random := rand.New(rand.NewPCG(seed, uint64(len(drawn))))
+	values := make([]float64, max(leastSets, min(resamples, most/n)))
 	for i := range values {
-		clear(weights)
-		for range n {
-			weights[random.IntN(n)]++
+		clear(drawn)
+		for range drawn {
+			drawn[random.IntN(len(drawn))]++
+		}
+		for line, c := range cases {
+			weights[line] = drawn[c]
 		}
 		values[i] = statistic(weights)
 	}
 	slices.Sort(values)
 	return Percentile(values, 0.025), Percentile(values, 0.975)
+}
+
+func total(weights []uint16) (sum int) {
+	for _, w := range weights {
+		sum += int(w)
+	}
+	return sum
 }
 
 // order returns the indexes of values from the smallest to the largest.
@@ -228,7 +247,7 @@ func order(values []float64) []int32 {
 
 // weighted is the percentile of a resample.
 func weighted(values []float64, order []int32, weights []uint16, q float64) float64 {
-	left := rank(len(values), q) + 1
+	left := rank(total(weights), q) + 1
 	for _, i := range order {
 		if left -= int(weights[i]); left <= 0 {
 			return values[i]

@@ -159,3 +159,26 @@ func TestBootstrap(t *testing.T) {
 		t.Error("ratio to 0: got one, want none")
 	}
 }
+
+// Repeats that say nothing new leave the intervals as they are.
+func TestBootstrapCases(t *testing.T) {
+	one := stats.Pairs{A: []float64{52, 104, 146, 10, 50, 31, 40, 27, 46}, B: []float64{94, 197, 16, 38, 99, 141, 23, 35, 60}}
+	var repeated stats.Pairs
+	for i := range one.A {
+		for range 5 {
+			repeated.A, repeated.B = append(repeated.A, one.A[i]), append(repeated.B, one.B[i])
+			repeated.Cases = append(repeated.Cases, i)
+		}
+	}
+	want, got := one.MeanDifference(1), repeated.MeanDifference(1)
+	near(t, "low", got.Low, want.Low, 1e-9)
+	near(t, "high", got.High, want.High, 1e-9)
+	ratio, _ := one.PercentileRatio(0.5, 1)
+	if again, ok := repeated.PercentileRatio(0.5, 1); !ok || again != ratio {
+		t.Errorf("ratio: got %v, want %v", again, ratio)
+	}
+	repeated.Cases = make([]int, len(repeated.A)) // one case: all that is known are its lines
+	if got := repeated.MeanDifference(1); got.High <= got.Low {
+		t.Errorf("one case: got %v, want an interval", got)
+	}
+}

@@ -29,7 +29,7 @@ type Comparison struct {
 	Gates      []string       `json:"gates_failed"`
 	Difference float64        `json:"pass_rate_difference"` // of pairs, B less A
 
-	charts []chart
+	sides [2]*Batch
 }
 
 // Side is one of the files.
@@ -66,7 +66,7 @@ func Compare(a, b *Batch, gates []Gate) (*Comparison, error) {
 	pairs, only := match(a, b)
 	f := &Comparison{
 		A: side(a), B: side(b), Pairs: len(pairs), Only: only, Gates: []string{},
-		Same: slices.Equal(a.Fingerprints, b.Fingerprints), Differs: aspects(a, b, pairs), charts: charts(a, b),
+		Same: slices.Equal(a.Fingerprints, b.Fingerprints), Differs: aspects(a, b, pairs), sides: [2]*Batch{a, b},
 	}
 	f.count(pairs)
 	f.measure(a, b, pairs)
@@ -263,5 +263,6 @@ var comparePage string
 
 // WriteHTML writes one file that needs nothing else.
 func (f *Comparison) WriteHTML(w io.Writer) error {
-	return writePage(w, "Batch comparison", comparePage, map[string]any{"Figures": f, "Charts": f.charts})
+	return writePage(w, "Batch comparison", comparePage,
+		map[string]any{"Figures": f, "Charts": charts(f.sides[0], f.sides[1])})
 }

@@ -26,6 +26,8 @@ type FlippedCase struct {
 	A     Score  `json:"a"`
 	B     Score  `json:"b"`
 	Pairs []Flip `json:"pairs"` // that flipped
+
+	flipped []*pair
 }
 
 // Score is how many of the repeats of a case passed, of those whose pairs are not skipped.
@@ -60,7 +62,7 @@ const (
 
 // flips returns the flipped cases, the worst first.
 func flips(a, b *Batch, pairs []*pair) ([]*FlippedCase, error) {
-	all, flipped := []*FlippedCase{}, map[string][]*pair{}
+	all := []*FlippedCase{}
 	for repeats := range byCase(pairs) {
 		c := &FlippedCase{Case: repeats[0].name, To: toMixed}
 		for _, p := range repeats {
@@ -69,7 +71,7 @@ func flips(a, b *Batch, pairs []*pair) ([]*FlippedCase, error) {
 				c.B.count(p.b)
 			}
 			if p.flipped() {
-				flipped[c.Case] = append(flipped[c.Case], p)
+				c.flipped = append(c.flipped, p)
 			}
 		}
 		switch {
@@ -78,7 +80,7 @@ func flips(a, b *Batch, pairs []*pair) ([]*FlippedCase, error) {
 		case c.B.Passed > c.A.Passed:
 			c.To = toPass
 		}
-		if len(flipped[c.Case]) > 0 {
+		if len(c.flipped) > 0 {
 			all = append(all, c)
 		}
 	}
@@ -86,20 +88,18 @@ func flips(a, b *Batch, pairs []*pair) ([]*FlippedCase, error) {
 		return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(y.A.Passed-y.B.Passed, x.A.Passed-x.B.Passed))
 	})
 	left := maxFlips
-	for i := range all {
+	for i, c := range all {
 		if left == 0 {
 			return all[:i], nil
 		}
-		some := flipped[all[i].Case]
-		slices.SortStableFunc(some, func(x, y *pair) int { // those of the case's direction first
-			if x.a.Passed() == y.a.Passed() {
+		some := c.flipped
+		against := func(p *pair) int { // the case's direction
+			if p.a.Passed() == (c.To != toPass) {
 				return 0
 			}
-			if x.a.Passed() == (all[i].To != toPass) {
-				return -1
-			}
 			return 1
-		})
+		}
+		slices.SortStableFunc(some, func(x, y *pair) int { return cmp.Compare(against(x), against(y)) })
 		some = some[:min(len(some), left)]
 		left -= len(some)
 		x, y, err := bothDetails(a, b, some)
@@ -107,7 +107,7 @@ func flips(a, b *Batch, pairs []*pair) ([]*FlippedCase, error) {
 			return nil, err
 		}
 		for j := range some {
-			all[i].Pairs = append(all[i].Pairs, Flip{x[j], y[j], diverges(x[j], y[j])})
+			c.Pairs = append(c.Pairs, Flip{x[j], y[j], diverges(x[j], y[j])})
 		}
 	}
 	return all, nil

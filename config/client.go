@@ -122,8 +122,8 @@ func Import(ctx context.Context, path, into string) (Imported, error) {
 // Add plans to add the servers in the JSON text of a desktop client to servers.yaml; into is that file or its folder,
 // and path names the text in messages. Existing entries, their order and comments stay. Add changes names that the
 // router refuses and writes references to the client's variables as ${VAR}. Credentials (in env, headers, arguments and
-// addresses, and all values in asked) go to secrets.env beside the file, with a ${VAR} in their place. New files are
-// readable by their owner only.
+// addresses, and all values in asked, which are references only as a whole) go to secrets.env beside the file, with a
+// ${VAR} in their place. New files are readable by their owner only.
 func Add(path string, content []byte, into string, asked ...string) (*Addition, error) {
 	client, err := parse(path, content, isJSON(path, content))
 	if err != nil {
@@ -166,7 +166,7 @@ func Add(path string, content []byte, into string, asked ...string) (*Addition, 
 		warned := len(c.warnings)
 		if entry, ok := m.Value.(*ast.MappingNode); ok {
 			c.adapt(client, join(at, name), entry)
-			c.ours(client, join(at, name), entry)
+			c.ours(client, join(at, name), entry, asked)
 		}
 		if old := value(before, name); old != nil {
 			c.warnings = c.warnings[:warned]
@@ -294,7 +294,7 @@ func (c loader) rename(doc *document, path string, m *ast.MappingValueNode) {
 }
 
 // ours leaves unknown keys out of a client's entry, writes our variables, and makes cwd absolute.
-func (c loader) ours(doc *document, path string, entry *ast.MappingNode) {
+func (c loader) ours(doc *document, path string, entry *ast.MappingNode, asked []string) {
 	known := keys(reflect.TypeFor[downstream.ServerConfig]())
 	entry.Values = slices.DeleteFunc(entry.Values, func(m *ast.MappingValueNode) bool {
 		if slices.Contains(known, keyOf(m)) {
@@ -303,7 +303,7 @@ func (c loader) ours(doc *document, path string, entry *ast.MappingNode) {
 		c.warnAt(mistake(doc.name, m.Key.GetToken(), "%s.%s is not known and left out", path, keyOf(m)))
 		return true
 	})
-	c.variables(doc, path, entry)
+	c.variables(doc, path, entry, asked)
 	if cwd, ok := value(entry, "cwd").(*ast.StringNode); ok && !strings.HasPrefix(cwd.Value, "${") {
 		if absolute, err := beside(doc.name, cwd.Value); err == nil {
 			*cwd = *textNode(cwd.Token, absolute)
@@ -311,19 +311,26 @@ func (c loader) ours(doc *document, path string, entry *ast.MappingNode) {
 	}
 }
 
-var (
-	clientVariable = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
-	clientInput    = regexp.MustCompile(`\$\{input:([^}]*)\}`)
-)
+// clientReference matches a client's reference, and "$${" that begins none.
+var clientReference = regexp.MustCompile(`\$?\$\{(env|input):([^}]*)\}`)
 
-// variables writes ${env:VAR} and ${input:name} as ${VAR}.
-func (c loader) variables(doc *document, path string, n ast.Node) {
+// variables writes ${env:VAR} and ${input:name} as ${VAR}, and the credentials in asked as they are.
+func (c loader) variables(doc *document, path string, n ast.Node, asked []string) {
 	switch v := n.(type) {
 	case *ast.StringNode:
-		text := clientVariable.ReplaceAllString(v.Value, "$${$1}")
-		text = clientInput.ReplaceAllStringFunc(text, func(reference string) string {
-			name := strings.ToUpper(clientInput.FindStringSubmatch(reference)[1])
-			if name = notInVariable.ReplaceAllString(name, "_"); !isVariable(name) {
+		if slices.Contains(asked, v.Value) {
+			*v = *textNode(v.Token, literal(v.Value))
+		}
+		text := clientReference.ReplaceAllStringFunc(v.Value, func(reference string) string {
+			m := clientReference.FindStringSubmatch(reference)
+			switch {
+			case strings.HasPrefix(reference, "$$"), m[1] == "env" && !isVariable(m[2]):
+				return reference
+			case m[1] == "env":
+				return "${" + m[2] + "}"
+			}
+			name := notInVariable.ReplaceAllString(strings.ToUpper(m[2]), "_")
+			if !isVariable(name) {
 				name = "INPUT_" + name
 			}
 			c.warnAt(mistake(doc.name, v.Token, "%s: the client asks for this value; set the environment variable %s", path, name))
@@ -335,11 +342,11 @@ func (c loader) variables(doc *document, path string, n ast.Node) {
 		*v = *textNode(v.Token, text)
 	case *ast.SequenceNode:
 		for i, item := range v.Values {
-			c.variables(doc, at(path, i), item)
+			c.variables(doc, at(path, i), item, asked)
 		}
 	case *ast.MappingNode:
 		for _, m := range v.Values {
-			c.variables(doc, join(path, keyOf(m)), m.Value)
+			c.variables(doc, join(path, keyOf(m)), m.Value, asked)
 		}
 	}
 }

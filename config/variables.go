@@ -202,6 +202,20 @@ func (v *vault) reference(server, key, value string) string {
 // scheme matches a header's value that names its scheme.
 var scheme = regexp.MustCompile(`^((?i:bearer|basic|token) +)(\S+)$`)
 
+// anyScheme matches what may stand before a reference that is a credential as a whole.
+var anyScheme = regexp.MustCompile(`^([A-Za-z-]+ +)?$`)
+
+// literal returns a credential as it is written in a file: only one that is a reference as a whole, perhaps after a
+// scheme, is a reference.
+func literal(value string) string {
+	before, rest, _ := strings.Cut(value, "${")
+	inside, after, closed := cutVariable(rest)
+	if closed && after == "" && anyScheme.MatchString(before) && variable.MatchString(inside) {
+		return value
+	}
+	return strings.ReplaceAll(value, "${", "$${")
+}
+
 // Credentials returns the credentials in the servers of a configuration file or of a desktop client's JSON text, none
 // if that cannot be read: the texts that Add moves to secrets.env.
 func Credentials(name string, text []byte) []string {
@@ -237,27 +251,35 @@ func (v *vault) hide(server string, entry *ast.MappingNode) {
 			if !ok {
 				continue
 			}
-			flag := ""
+			before := ""
 			for i, arg := range args.Values {
 				value := written(arg)
-				v.text(server, "arg_"+strconv.Itoa(i+1), arg, redact.Name(flag) && !strings.HasPrefix(value, "-"))
-				flag = ""
-				if name := strings.TrimLeft(value, "-"); name != value {
-					flag = name
-				}
+				v.text(server, "arg_"+strconv.Itoa(i+1), arg, CredentialArg(before, value))
+				before = value
 			}
 		}
 	}
 }
 
-// text moves a text into the vault if it is a credential, by its name or by its form.
+// CredentialArg reports whether an argument of a command is a credential because of the argument before it.
+func CredentialArg(before, arg string) bool {
+	flag := strings.TrimLeft(before, "-")
+	return flag != before && redact.Name(flag) && !strings.HasPrefix(arg, "-")
+}
+
+// text moves a text into the vault if it is a credential, by its name or by its form, and refers to no variable.
 func (v *vault) text(server, key string, n ast.Node, named bool) {
 	s, ok := n.(*ast.StringNode)
-	named = named || ok && slices.Contains(v.asked, s.Value)
-	if !ok || s.Value == "" || strings.Contains(s.Value, "${") || !named && redact.Text(s.Value) == s.Value {
+	if !ok || s.Value == "" {
 		return
 	}
-	before, value := "", s.Value
+	refers := false
+	value, err := expand(s.Value, func(string) (string, bool) { refers = true; return "", true }, false)
+	named = named || slices.Contains(v.asked, value)
+	if err != nil || refers || !named && redact.Text(value) == value {
+		return
+	}
+	before := ""
 	if m := scheme.FindStringSubmatch(value); m != nil {
 		before, value = m[1], m[2]
 	}

@@ -179,3 +179,47 @@ func TestVariablesOfServers(t *testing.T) {
 		}
 	}
 }
+
+// A credential that was asked for is what was typed, whatever it has in braces. Only a whole reference is one.
+func TestAddAsked(t *testing.T) {
+	for value, want := range map[string]string{
+		"pa${abc}x": "${A_API_KEY}", "${abc}x": "${A_API_KEY}", "pa${": "${A_API_KEY}", "${abc": "${A_API_KEY}",
+		"pa ${abc}x": "${A_API_KEY}", "$${abc}": "${A_API_KEY}",
+		"pa${env:abc}": "${A_API_KEY}", "${input:abc}": "${A_API_KEY}", "Bearer pa${abc}x": "Bearer ${A_API_KEY}",
+		"${abc}": "${abc}", "${env:abc}": "${abc}", "${abc:-x}": "${abc:-x}", "Bearer ${abc}": "Bearer ${abc}",
+		"ApiKey ${abc}": "ApiKey ${abc}",
+	} {
+		folder := write(t, "settings.yaml", "")
+		text := `{"mcpServers": {"a": {"url": "http://h/mcp", "headers": {"API-Key": "` + value + `"}}}}`
+		added, err := config.Add("client.json", []byte(text), folder, value)
+		if err != nil {
+			t.Fatalf("%s: %v", value, err)
+		}
+		apply(t, added.Files...)
+		if got := read(t, filepath.Join(folder, "servers.yaml")); !strings.HasSuffix(got, "API-Key: "+want+"\n") {
+			t.Errorf("%s: got\n%s\nwant %s", value, got, want)
+		}
+		if want == "${A_API_KEY}" {
+			if got := load(t, environment(), folder).Servers[0].Headers["API-Key"].Reveal(); got != value {
+				t.Errorf("%s: it is read as %s", value, got)
+			}
+		}
+	}
+}
+
+// "$${" in a client's file is no reference, and a credential with it is one like others.
+func TestImportPlainBraces(t *testing.T) {
+	folder := write(t, "client.json",
+		`{"mcpServers": {"a": {"command": "x", "env": {"MODE": "$${env:A}", "NEXT": "$${input:B}", "API_KEY": "k$${c}"}}}}`)
+	done, err := config.Import(t.Context(), filepath.Join(folder, "client.json"), folder)
+	if err != nil || len(done.Warnings) != 1 {
+		t.Fatalf("got %+v, %v, want no warning but of secrets.env", done, err)
+	}
+	env := load(t, environment(), folder).Servers[0].Env
+	if env["MODE"].Reveal() != "${env:A}" || env["NEXT"].Reveal() != "${input:B}" || env["API_KEY"].Reveal() != "k${c}" {
+		t.Errorf("got %s", read(t, done.File))
+	}
+	if got := read(t, filepath.Join(folder, "secrets.env")); got != "A_API_KEY=k${c}\n" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -111,6 +112,10 @@ func run(w *world, args []string) int {
 	if err != nil {
 		fmt.Fprintln(w.stderr, "nexus: "+err.Error())
 		return exitFailed
+	}
+	if slices.ContainsFunc(args, func(arg string) bool { return !utf8.ValidString(arg) }) { // the parser would change it
+		fmt.Fprintln(w.stderr, "nexus: a word of the command line is not UTF-8 text")
+		return exitUsage
 	}
 	parsed, err := parser.Parse(args)
 	switch {

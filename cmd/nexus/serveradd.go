@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/clients"
 	"github.com/agenticnexus/agenticnexus/config"
@@ -17,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -99,7 +101,7 @@ func (c *serverAddCmd) loginCommand() string {
 	return command
 }
 
-// fields returns the entry for the server, and the values that were read rather than given.
+// fields returns the entry for the server, and the values that are credentials because of their names or were read.
 func (c *serverAddCmd) fields(w *world) (fields jsonc.Object, asked []string, err error) {
 	usage := func(format string, args ...any) (jsonc.Object, []string, error) {
 		return nil, nil, &exitError{exitUsage, fmt.Sprintf(format, args...)}
@@ -128,6 +130,11 @@ func (c *serverAddCmd) fields(w *world) (fields jsonc.Object, asked []string, er
 		if len(c.Command) > 1 {
 			add("args", c.Command[1:])
 		}
+		for i, arg := range c.Command[1:] {
+			if config.CredentialArg(c.Command[i], arg) {
+				asked = append(asked, arg)
+			}
+		}
 		if namesFile(c.Command) {
 			folder, err := os.Getwd()
 			if err != nil {
@@ -150,6 +157,11 @@ func (c *serverAddCmd) fields(w *world) (fields jsonc.Object, asked []string, er
 			if value, err = ask.line(w.ctx, key); err != nil {
 				return nil, nil, err
 			}
+			if !utf8.ValidString(value) {
+				return usage("%s: the value is not UTF-8 text", key)
+			}
+		}
+		if !found || redact.Name(key) {
 			asked = append(asked, value)
 		}
 		values = append(values, jsonc.Member{Name: key, Value: value})

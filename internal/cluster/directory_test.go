@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/cluster"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
 
 func inBubble(t *testing.T, f func(w *world)) {
@@ -348,6 +349,26 @@ func TestElsewhere_AtTheStart(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if _, ok := b.dir.Elsewhere(); !ok {
 			w.t.Error("a replica that has the store again is no place for sessions")
+		}
+	})
+}
+
+// slow is a State that takes a while to store.
+type slow struct{ shared.State }
+
+func (s slow) Put(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
+	time.Sleep(100 * time.Millisecond)
+	return s.State.Put(ctx, key, value, revision, ttl)
+}
+
+// A replica that has started can take the sessions of one that drains next, as in a rolling restart.
+func TestElsewhere_Started(t *testing.T) {
+	inBubble(t, func(w *world) {
+		a := w.node("a")
+		w.node("b", func(c *cluster.Config) { c.Leases = slow{c.Leases} })
+		synctest.Wait()
+		if _, ok := a.dir.Elsewhere(); !ok {
+			w.t.Error("a replica that has started is no place for sessions")
 		}
 	})
 }

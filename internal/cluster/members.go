@@ -251,12 +251,12 @@ func (ms *members) standing(m *member) standing {
 	return m.sight.standing(time.Now())
 }
 
-// knows reports whether the entry of an incarnation was seen.
-func (ms *members) knows(i *incarnation) bool {
+// knows reports whether an entry of an incarnation with a revision or a later one was seen.
+func (ms *members) knows(id, revision uint64) bool {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	m := ms.by[i.id]
-	return m != nil && m.revision >= i.first
+	m := ms.by[id]
+	return m != nil && m.revision >= revision
 }
 
 // livePeer returns the peer of an incarnation that acts; nil if it is not known as such. Without the store a replica

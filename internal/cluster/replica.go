@@ -83,7 +83,8 @@ func (r *Replica) Start(ctx context.Context) error {
 	r.stop = stop
 	synced := make(chan struct{})
 	r.run(background, "watching the replicas", func(ctx context.Context) { r.members.watch(ctx, synced) })
-	if err := r.start(ctx, synced); err != nil {
+	i, err := r.start(ctx, synced)
+	if err != nil {
 		r.Stop()
 		return err
 	}
@@ -91,35 +92,45 @@ func (r *Replica) Start(ctx context.Context) error {
 	r.run(background, "watching the lease", r.watchLease)
 	r.run(background, "ending leases of others", r.reap)
 	r.run(background, "saving sessions", r.dir.keepSaving)
+	r.awaitEntry(ctx, i.first+1) // others hand sessions over only to a replica that they have seen to renew its lease
 	return nil
 }
 
-func (r *Replica) start(ctx context.Context, synced <-chan struct{}) error {
+// start joins the cluster under the incarnation that it returns.
+func (r *Replica) start(ctx context.Context, synced <-chan struct{}) (*incarnation, error) {
 	select {
 	case <-synced:
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", shared.ErrUnreachable, ctx.Err())
+		return nil, fmt.Errorf("%w: %w", shared.ErrUnreachable, ctx.Err())
 	}
 	if err := r.clearName(ctx, 0); err != nil {
-		return err
+		return nil, err
 	}
 	i, err := r.claim(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for !r.members.knows(i) && ctx.Err() == nil { // and so all entries before it
-		pause(ctx, nil, 10*time.Millisecond)
-	}
+	r.awaitEntry(ctx, i.first) // and so all entries before it
 	if err = r.clearName(ctx, i.first); err == nil {
 		err = r.checkAddress(ctx, i)
 	}
 	if err != nil {
 		r.current.Store(nil)
 		_ = r.end(ctx, i)
-		return err
+		return nil, err
 	}
 	r.join(ctx, i)
-	return nil
+	return i, nil
+}
+
+// awaitEntry waits until this replica has seen an entry of its own lease with a revision or a later one.
+func (r *Replica) awaitEntry(ctx context.Context, revision uint64) {
+	for ctx.Err() == nil {
+		if i := r.current.Load(); i != nil && r.members.knows(i.id, revision) {
+			return
+		}
+		pause(ctx, nil, 10*time.Millisecond)
+	}
 }
 
 // checkAddress returns an error if another replica answers at the address of this one.

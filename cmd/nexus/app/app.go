@@ -88,7 +88,7 @@ type guards struct {
 	scopes map[string]*auth.Scope // of the profiles, by name
 	pins   *pins.Store
 
-	settings atomic.Pointer[config.Settings] // those in force
+	inForce atomic.Pointer[config.Config] // the configuration; settings that need a restart are those of the start
 }
 
 // lifecycle makes sure that each stage of an App runs once.
@@ -108,7 +108,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 		a.opts.Mask = &redact.Masker{}
 	}
 	a.opts.Mask.Set(cfg.Secrets())
-	a.settings.Store(&cfg.Settings)
+	a.inForce.Store(&cfg)
 	var err error
 	if a.keys, err = auth.New(cfg.Auth, auth.Options{Logger: a.log}); err != nil {
 		return nil, err

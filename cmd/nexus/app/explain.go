@@ -58,7 +58,7 @@ func Explain(ctx context.Context, a *App, e Explained) (x Explanation, err error
 		return x, &downstream.UnknownError{What: "tool", Name: e.Tool}
 	}
 	x.Unlisted = !a.servers.Listed(server, "", tool)
-	for i, rule := range a.settings.Load().Policy {
+	for i, rule := range a.inForce.Load().Policy {
 		if x.Rule == fmt.Sprintf("policy[%d]", i) {
 			x.When = rule.When
 		}

@@ -27,7 +27,7 @@ func newConsole(a *App, o *operators) *console.Console {
 		Router: a.router, Servers: a.servers, Edge: a.edge, Journal: &a.page.journal,
 		Pins: a.pins, Config: a.opts.Config.Settings,
 		Viewer: o.viewer, MCP: o.withPassword(a.edge.Streamable(a.frontend, nil)), Switch: a.switchServer,
-		Restart: restartServer(a), Explain: explainer(a), Access: func() config.Settings { return *a.settings.Load() },
+		Restart: restartServer(a), Explain: explainer(a), InForce: func() config.Config { return *a.inForce.Load() },
 	}
 	opts.Edit = console.Edit{Folder: a.opts.Folder, Log: a.log}
 	if a.opts.Cluster != nil {

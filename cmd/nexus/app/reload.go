@@ -46,15 +46,16 @@ func (a *App) Reload(cfg config.Config) error {
 	a.rate.Configure(cfg.RateLimit)
 	a.proxy.RightsChanged(access.Rights)
 	a.servers.SetPolicy(policy)
-	inForce := *a.settings.Load()
-	inForce.Auth, inForce.RateLimit, inForce.Policy = cfg.Auth, cfg.RateLimit, cfg.Policy
-	a.settings.Store(&inForce)
 	a.serverSet.configured = cfg.Servers
 	a.serverSet.placed.configure(cfg.Servers)
 	if a.opts.Cluster != nil {
 		a.opts.Cluster.configure(cfg)
 	}
 	changes := applyServers(a)
+	inForce := cfg
+	inForce.Settings = a.inForce.Load().Settings
+	inForce.Auth, inForce.RateLimit, inForce.Policy = cfg.Auth, cfg.RateLimit, cfg.Policy
+	a.inForce.Store(&inForce)
 	a.log.Info("configuration reloaded", "servers", len(a.servers.Servers()),
 		"added", changes.Added, "removed", changes.Removed, "changed", changes.Changed)
 	warn(&cfg, a.log)

@@ -1,8 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -51,19 +53,16 @@ func access(c *Console, w http.ResponseWriter, _ *http.Request, v Viewer) {
 		fail(w, http.StatusForbidden, "only a key with ops: true and without limits sees keys, profiles and the policy")
 		return
 	}
-	s := c.opts.Access()
+	s := c.opts.InForce()
 	keys, profiles, rules := []keyView{}, []profileView{}, []ruleView{}
 	for _, k := range s.Auth.APIKeys {
 		keys = append(keys, keyView{k.Name, k.Ops, rightsOf(k.Limits())})
 	}
-	for name, p := range s.Profiles {
-		surface := config.SurfaceRouter
-		if p.Surface != "" {
-			surface = p.Surface
-		}
-		profiles = append(profiles, profileView{name, "/profiles/" + name + "/mcp", surface, rightsOf(p.Limits())})
+	for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
+		p := s.Profiles[name]
+		profiles = append(profiles, profileView{
+			name, "/profiles/" + name + "/mcp", cmp.Or(p.Surface, config.SurfaceRouter), rightsOf(p.Limits())})
 	}
-	slices.SortFunc(profiles, func(a, b profileView) int { return slices.Compare([]string{a.Name}, []string{b.Name}) })
 	for _, r := range s.Policy {
 		rules = append(rules, ruleView{r.When, string(r.Then), r.Reason})
 	}
@@ -72,7 +71,7 @@ func access(c *Console, w http.ResponseWriter, _ *http.Request, v Viewer) {
 		issuer = s.Auth.OAuth.Issuer
 	}
 	reply(w, map[string]any{"keys": keys, "issuer": issuer, "profiles": profiles, "policy": rules,
-		"confirm_writes": s.Execution.ConfirmWrites, "can_edit": v.mayEdit() && c.opts.Edit.fixed() == ""})
+		"confirm_writes": s.Execution.ConfirmWrites, "can_edit": c.opts.Edit.allows(v)})
 }
 
 // Question is a call whose decision is explained.

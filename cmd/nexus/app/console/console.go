@@ -56,7 +56,7 @@ type Options struct {
 	Viewer  func(r *http.Request) Viewer
 	MCP     http.Handler // /ui/mcp
 
-	Access  func() config.Settings // those in force; of auth and policy, a reload changes them
+	InForce func() config.Config // what reloads have changed, and the rest as it was at the start
 	Explain Explain
 	Edit    Edit
 

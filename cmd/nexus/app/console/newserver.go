@@ -1,22 +1,15 @@
 package console
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	edits "github.com/agenticnexus/agenticnexus/internal/change"
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
-	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/redact"
-	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 // newServer is a server to try or to add. It has either URL or Command.
@@ -84,66 +77,18 @@ func addServer(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 	case len(a.Added) == 0 || slices.Contains(c.opts.Servers.Servers(), s.Name):
 		fail(w, http.StatusConflict, "another server has that name")
 	case s.Try:
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(tryTime + readTime))
-		ctx, cancel := context.WithTimeout(r.Context(), tryTime)
-		defer cancel()
-		tools, err := try(ctx, c, a, s.Name)
+		all, err := a.Servers()
 		if err != nil {
-			fail(w, http.StatusBadGateway, err.Error())
+			fail(w, http.StatusBadRequest, err.Error())
 			return
 		}
-		reply(w, map[string]any{"tools": tools})
+		try(c, w, r, v, all[slices.IndexFunc(all, func(t downstream.ServerConfig) bool { return t.Name == s.Name })])
 	default:
 		if c.opts.Edit.apply(r.Context(), w, v, "server "+s.Name+" added", a.Files...) {
-			reply(w, map[string]any{"added": s.Name, "warnings": a.Warnings})
+			warning := await(r.Context(), c)
+			reply(w, map[string]any{"added": s.Name, "warnings": a.Warnings, "warning": warning})
 		}
 	}
-}
-
-const (
-	tryTime  = 2 * time.Minute // to start a server, which may be downloaded first
-	maxTried = 200             // tools that are shown
-)
-
-// triedTool is a tool of a server that is tried.
-type triedTool struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-}
-
-// try connects to a server that is not configured, and lists its tools. Nothing is approved or called.
-func try(ctx context.Context, c *Console, a *config.Addition, name string) ([]triedTool, error) {
-	all, err := a.Servers()
-	if err != nil {
-		return nil, err
-	}
-	server := all[slices.IndexFunc(all, func(s downstream.ServerConfig) bool { return s.Name == name })]
-	if server.Unusable != "" {
-		return nil, fmt.Errorf("it cannot be used: %s", server.Unusable)
-	}
-	mask := redact.NewMasker(config.Config{Servers: []downstream.ServerConfig{server}}.Secrets())
-	cfg := c.opts.Config
-	m := downstream.New(downstream.Options{
-		Servers: []downstream.ServerConfig{server}, Health: cfg.Health, ListDeadline: cfg.Proxy.ListDeadline,
-		Execution: downstream.ExecutionConfig{Attempts: 1}, MaxMessage: int(cfg.Limits.ResultBytes),
-		Logger: slog.New(slog.DiscardHandler), Access: downstream.Access{Mask: mask},
-	})
-	defer m.Stop()
-	if _, err = m.Sessions().Initialized(ctx, name, ""); err != nil {
-		return nil, fmt.Errorf("it does not connect: %s", mask.Text(err.Error()))
-	}
-	items, err := m.Sessions().List(ctx, name, "", "tools/list")
-	if err != nil {
-		return nil, fmt.Errorf("its tools cannot be listed: %s", mask.Text(err.Error()))
-	}
-	tools := []triedTool{}
-	for _, item := range items[:min(len(items), maxTried)] {
-		text := func(member string, most int) string {
-			return texts.Line(mask.Text(texts.Visible(jsonrpc.Text(jsonrpc.Get(item, member)))), most)
-		}
-		tools = append(tools, triedTool{text("name", maxTool), text("description", maxTool)})
-	}
-	return tools, nil
 }
 
 // removeServer takes a server out of the configuration.
@@ -164,6 +109,7 @@ func removeServer(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) 
 	}
 	files := slices.DeleteFunc([]*edits.Change{removal.File, secrets}, func(f *edits.Change) bool { return f == nil })
 	if c.opts.Edit.apply(r.Context(), w, v, "server "+name+" removed", files...) {
-		reply(w, map[string]any{"removed": name})
+		warning := await(r.Context(), c)
+		reply(w, map[string]any{"removed": warning == "", "warning": warning})
 	}
 }

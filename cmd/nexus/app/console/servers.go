@@ -47,7 +47,7 @@ func (c *Console) servers(w http.ResponseWriter, r *http.Request, v Viewer) {
 			name, slices.Contains(private, name), states[name], c.opts.Servers.Transitions(name), u.Calls, u.Failed})
 	}
 	reply(w, map[string]any{"servers": list, "can_switch": v.maySwitch(), "sees_stderr": v.Operator,
-		"can_edit": v.mayEdit() && c.opts.Edit.fixed() == ""})
+		"can_edit": c.opts.Edit.allows(v)})
 }
 
 // maySwitch reports whether the viewer may disable servers. This affects everybody, so the viewer must see everything.

@@ -1,5 +1,5 @@
 // Adds a server to the configuration, after it has been tried.
-import { h, badge, code, count, empty, put, say, table } from "./dom.js";
+import { h, badge, code, count, empty, labelled, muted, options, put, say, table, wrong } from "./dom.js";
 import { get, post } from "./net.js";
 import { copied } from "./start.js";
 
@@ -10,33 +10,33 @@ export async function adder({ main }) {
     return { title: "Add a server" };
   }
   const out = h("div", { "aria-live": "polite" });
-  const field = (label, name, props, about) => h("div", { class: "field" }, h("label", { for: "new-" + name }, label), h(props.rows ? "textarea" : "input", { id: "new-" + name, name, autocomplete: "off", spellcheck: "false", ...props, "aria-describedby": about && `new-${name}-about` }), about && h("p", { class: "muted", id: `new-${name}-about` }, about));
+  const field = (label, name, props, about) => labelled("new-" + name, label, h(props.rows ? "textarea" : "input", { id: "new-" + name, name, autocomplete: "off", spellcheck: "false", ...props, "aria-describedby": about && `new-${name}-about` }), about);
   const url = [field("Address", "url", { type: "url", placeholder: "https://host/mcp" }, "A path that ends in /sse means HTTP+SSE."), pairs("Headers", "Authorization")];
   const command = [field("Command", "command", { rows: 4, class: "mono", placeholder: "npx\n-y\n@modelcontextprotocol/server-filesystem\n/data" }, "The program, and each of its arguments, on a line of its own."), pairs("Environment variables", "API_KEY")];
   const parts = { url: h("div", { class: "fields" }, url.map((x) => x.element || x)), command: h("div", { class: "fields", hidden: true }, command.map((x) => x.element || x)) };
-  const kind = h("select", { id: "new-kind", onchange: () => { for (const k in parts) parts[k].hidden = k !== kind.value; } }, h("option", { value: "url" }, "a server at an address"), h("option", { value: "command" }, "a command on the router's machine"));
+  const kind = h("select", { id: "new-kind", onchange: () => { for (const k in parts) parts[k].hidden = k !== kind.value; } }, options([["url", "a server at an address"], ["command", "a command on the router's machine"]]));
   const buttons = [h("button", { class: "primary", value: "try" }, "Try"), h("button", { value: "add" }, "Add")];
   const send = async (e) => {
     e.preventDefault();
     const f = new FormData(e.target), isTry = e.submitter?.value !== "add", lines = (f.get("command") || "").split("\n").map((x) => x.trim()).filter(Boolean);
     const order = { name: f.get("name"), private: f.has("private"), try: isTry, ...kind.value === "url" ? { url: f.get("url"), headers: url[1].read() } : { command: lines, env: command[1].read() } };
     for (const b of buttons) b.disabled = true;
-    put(out, h("p", { class: "muted" }, isTry ? "Trying; a command may have to be downloaded first…" : "Adding…"));
+    put(out, muted(isTry ? "Trying; a command may have to be downloaded first…" : "Adding…"));
     try {
       const answer = await post("servers", order);
       if (isTry) put(out, h("p", {}, badge("ok", "it works"), ` ${count(answer.tools.length, "tool")}. Nothing is added yet.`), answer.tools.length ? table("Tools", ["Tool", "Description"], answer.tools.map((t) => [t.name, t.description])) : "");
       else {
         e.target.reset();
-        put(out, h("p", {}, badge("ok", "added"), " The router takes it over now. ", h("a", { href: "#/servers" }, "See the servers")), answer.warnings?.map((x) => h("p", { class: "muted" }, x)));
+        put(out, h("p", {}, badge("ok", "added"), " ", h("a", { href: "#/servers" }, "See the servers")), answer.warnings?.map((x) => muted(x)), answer.warning && wrong(answer.warning));
       }
       say(isTry ? "The server works" : "The server is added");
-    } catch (error) { put(out, h("p", { class: "problem", role: "alert" }, error.message)); }
+    } catch (error) { put(out, wrong(error.message)); }
     for (const b of buttons) b.disabled = false;
   };
   put(main, h("p", { class: "crumbs" }, h("a", { href: "#/servers" }, "Servers")), h("h1", {}, "Add a server"),
-    h("form", { class: "fields", id: "adder", onsubmit: send }, field("Name", "name", { required: true, maxlength: 64 }, "Letters, digits, - and single _ inside."), h("div", { class: "field" }, h("label", { for: "new-kind" }, "It is"), kind), parts.url, parts.command,
+    h("form", { class: "fields", id: "adder", onsubmit: send }, field("Name", "name", { required: true, maxlength: 64 }, "Letters, digits, - and single _ inside."), labelled("new-kind", "It is", kind), parts.url, parts.command,
       h("label", { class: "choice" }, h("input", { type: "checkbox", name: "private" }), " Its results are confidential: they go to other servers only with consent"),
-      h("p", { class: "muted" }, "Values of headers and variables go to secrets.env beside the configuration, and are not shown again."), h("p", { class: "buttons" }, buttons)), out);
+      muted("Values of headers and variables go to secrets.env beside the configuration, and are not shown again."), h("p", { class: "buttons" }, buttons)), out);
   return { title: "Add a server" };
 }
 

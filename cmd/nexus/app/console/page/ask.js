@@ -1,9 +1,9 @@
 // Asks a question as an MCP client, with progress, forms for what is missing and for consent, and the growing answer.
-import { h, badge, code, count, empty, facts, say, put } from "./dom.js";
+import { h, badge, code, count, empty, facts, muted, put, say } from "./dom.js";
 import { get, Client } from "./net.js";
 import { markdown } from "./markdown.js";
 import { elicited } from "./tools.js";
-import { sure } from "./servers.js";
+import { sure } from "./sure.js";
 import { table } from "./consent.js";
 
 let kept; // the last question that was sent; it goes on while other views are shown
@@ -40,7 +40,7 @@ export async function ask({ main, params }) {
       }, abort.signal);
       if (kept === mine) await show(result, args);
     } catch (error) {
-      put(out, abort.signal.aborted ? h("p", { class: "muted" }, "Stopped.") : h("p", { class: "problem" }, error.message));
+      put(out, abort.signal.aborted ? muted("Stopped.") : h("p", { class: "problem" }, error.message));
     }
     for (const form of forms.querySelectorAll("form")) form.remove();
     if (kept === mine) waits(false);

@@ -1,5 +1,5 @@
 // Shows what the router asks consent to. Its text has a line for each part, which no server or model can forge.
-import { h, code, facts } from "./dom.js";
+import { h, code, facts, muted } from "./dom.js";
 import { columns, parse } from "./values.js";
 
 const compact = (text) => text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, "$1");
@@ -17,7 +17,7 @@ export function consent(message) {
     else if (key) names.push([key, key === "From" ? value : code(value)]);
     else if (flow) why.push(["Private data of ", h("strong", {}, flow[1]), " goes to ", h("strong", {}, flow[2]), "."]);
     else if (line.startsWith("The answer also applies to")) calls.push({ texts: [], notes: [] });
-    else if (/^( |…)/.test(line)) calls.at(-1).notes.push(h("p", { class: "muted" }, line));
+    else if (/^( |…)/.test(line)) calls.at(-1).notes.push(muted(line));
     else why.push(line);
   }
   if (!why.some((w) => !/^This /.test(w))) why.unshift("The tool may change something.");

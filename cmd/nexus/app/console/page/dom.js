@@ -92,7 +92,7 @@ export const caller = (id) => (id || "").replace(/^key:/, "").replace(/^addr:/, 
 const tones = {
   __proto__: null, ok: "good", connected: "good", healthy: "good",
   degraded: "warn", connecting: "warn", partly: "warn", warn: "warn", cancelled: "calm", refused: "warn", unknown: "calm",
-  disabled: "calm", skipped: "calm", not_run: "calm",
+  disabled: "calm", skipped: "calm", not_run: "calm", allow: "good", ask: "warn",
 };
 const marks = { good: "✓", warn: "!", bad: "✕", calm: "–" };
 export const tone = (state) => tones[state] || "bad";
@@ -103,6 +103,17 @@ export const badge = (state, text) => h("span", { class: `badge ${tone(state)}` 
 
 // empty says that there is nothing, and what to do next.
 export const empty = (title, ...next) => h("div", { class: "empty" }, h("p", {}, h("strong", {}, title)), h("p", {}, ...next));
+
+// section is a part of a view with a heading.
+export const section = (id, title, ...parts) => h("section", { "aria-labelledby": id }, h("h2", { id }, title), parts);
+
+// labelled is an input of a form with its label and what there is to know about it.
+export const labelled = (id, label, input, about) => h("div", { class: "field" }, h("label", { for: id }, label), input, about && h("p", { class: "muted", id: id + "-about" }, about));
+
+export const options = (list, chosen) => list.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
+
+export const muted = (...parts) => h("p", { class: "muted" }, parts);
+export const wrong = (text) => h("p", { class: "problem", role: "alert" }, text);
 
 export const code = (text) => h("code", {}, text);
 

@@ -1,5 +1,5 @@
 // Forms for JSON Schemas: of tools and of what the router asks. What has no field of its own is written as JSON.
-import { h } from "./dom.js";
+import { h, labelled, muted } from "./dom.js";
 import { parse } from "./values.js";
 
 const deepest = 4, most = 300; // levels and fields; what is beyond is written as JSON
@@ -7,7 +7,7 @@ const deepest = 4, most = 300; // levels and fields; what is beyond is written a
 // form makes fields for the properties of an object schema. read() returns the values; it throws what is wrong.
 export function form(schema) {
   const group = object("", schema || {}, true, { root: schema, made: 0 }, 0, undefined);
-  return { element: group.count ? group.element : h("p", { class: "muted" }, "This tool takes no arguments."), read: group.read };
+  return { element: group.count ? group.element : muted("This tool takes no arguments."), read: group.read };
 }
 
 // plain returns a schema without reference and without the alternative null.
@@ -29,7 +29,7 @@ function field(name, given, required, form, depth, preset) {
   const value = preset === undefined ? of.default : preset, room = depth < deepest && ++form.made < most;
   if (room && type === "object" && Object.keys(of.properties || {}).length) return object(title, of, required, form, depth + 1, value);
   if (room && type === "array" && of.items && !of.prefixItems) return array(title, of, required, form, depth + 1, value);
-  const common = { id, name, "aria-required": required && "true", "aria-describedby": of.description ? id + "-about" : undefined };
+  const common = { id, name, "aria-required": required && "true", "aria-describedby": about(of) && id + "-about" };
   const alternatives = [of.oneOf, of.anyOf].find(Array.isArray) || [];
   const choices = "const" in of ? [of.const] : Array.isArray(of.enum) ? of.enum : alternatives.map((o) => o?.const);
   const said = value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
@@ -59,18 +59,17 @@ function field(name, given, required, form, depth, preset) {
     if (text === "") return required ? wrong("is needed") : undefined;
     return input.validity.valid ? convert(text) : wrong(`is not valid: ${input.validationMessage}`);
   };
-  return { name, read, element: h("div", { class: "field" }, label(id, title, required), input, about(of, id)) };
+  return { name, read, element: labelled(id, [title, needed(required)], input, about(of)) };
 }
 
 const needed = (required) => required && h("span", { class: "muted" }, " (needed)");
-const label = (id, title, required) => h("label", { for: id }, title, needed(required));
-const about = (of, id) => typeof of.description === "string" && of.description && h("p", { class: "muted", id: id + "-about" }, of.description);
+const about = (of) => typeof of.description === "string" && of.description;
 
 function object(title, of, required, form, depth, value) {
   const needs = new Set(Array.isArray(of.required) ? of.required : []), has = Object(value);
   const fields = Object.entries(of.properties || {}).map(([name, x]) => [name, field(name, x, needs.has(name), form, depth, Object.hasOwn(has, name) ? has[name] : undefined)]);
   const all = h("div", { class: "fields" }, fields.map(([, f]) => f.element));
-  return { count: fields.length, element: title ? h("fieldset", {}, h("legend", {}, title, needed(required)), about(of, ""), all) : all, read() {
+  return { count: fields.length, element: title ? h("fieldset", {}, h("legend", {}, title, needed(required)), about(of) && muted(about(of)), all) : all, read() {
     if (!required && [...all.querySelectorAll("input, select, textarea")].every((x) => x.value === "")) return undefined;
     const values = Object.create(null); // a name may be __proto__
     for (const [name, f] of fields) {
@@ -92,7 +91,7 @@ function array(title, of, required, form, depth, value) {
   };
   const more = h("button", { type: "button", class: "small", onclick: () => append().querySelector("input, select, textarea, button").focus() }, `Add to ${title}`);
   if (Array.isArray(value)) value.slice(0, 50).forEach(append);
-  return { element: h("fieldset", {}, h("legend", {}, title, needed(required)), about(of, ""), list, more), read() {
+  return { element: h("fieldset", {}, h("legend", {}, title, needed(required)), about(of) && muted(about(of)), list, more), read() {
     return items.size || required ? [...items].map((item) => item.read()) : undefined;
   } };
 }

@@ -1,6 +1,6 @@
 // Shows Markdown as elements: headings, paragraphs, lists, tables, quotes, code, emphasis and links. Images become
 // links. Whatever else is written, HTML too, stays text.
-import { h } from "./dom.js";
+import { h, code } from "./dom.js";
 
 const longest = 100_000; // characters; what follows is shown as written
 const deepest = 6; // lists and quotes in each other
@@ -83,7 +83,7 @@ function inline(text, refer, depth) {
     at = m.index + m[0].length;
     const [whole, escaped, code2, code1, label, href, brackets, bare, mark] = m;
     if (escaped) add(escaped);
-    else if (code2 || code1) add(h("code", {}, (code2 || code1).trim()));
+    else if (code2 || code1) add(code((code2 || code1).trim()));
     else if (href !== undefined) add(...!depth && link(href, inline(label, refer, 1), label) || [whole]);
     else if (brackets) add(...refer(brackets) || ["[", ...inline(brackets, refer, depth), "]"]);
     else if (bare) {

@@ -1,5 +1,5 @@
 // The list of queries and calls.
-import { h, badge, bytes, caller, count, empty, ms, table, when, put, renew } from "./dom.js";
+import { h, badge, bytes, caller, code, empty, ms, options, put, renew, table, when } from "./dom.js";
 import { get } from "./net.js";
 import { live } from "./now.js";
 
@@ -10,7 +10,7 @@ const names = ["text", "kind", "failed", "server", "tool", "caller", "longer", "
 export async function queries({ main, params }) {
   const f = Object.fromEntries(names.map((n) => [n, params.get(n) || ""]));
   const input = (name, label, props) => h("label", {}, label, h("input", { name, value: f[name], ...props }));
-  const choice = (name, label, options) => h("label", {}, label, h("select", { name }, options.map(([value, text]) => h("option", { value, selected: value === f[name] }, text))));
+  const choice = (name, label, list) => h("label", {}, label, h("select", { name }, options(list, f[name])));
   const apply = (e) => {
     e?.preventDefault();
     const at = new URLSearchParams([...new FormData(filters)].filter(([, v]) => v));
@@ -61,7 +61,7 @@ function row(e) {
 }
 
 function nothing(page, filtered) {
-  if (page.history.off) return empty("No history is kept.", "Set ", h("code", {}, "history: {entries: 10000}"), " in settings.yaml and restart.");
+  if (page.history.off) return empty("No history is kept.", "Set ", code("history: {entries: 10000}"), " in settings.yaml and restart.");
   if (filtered) return empty("Nothing matches the filter.", h("a", { href: "#/queries" }, "Show everything"), ".");
-  return empty("There are no queries or calls yet.", h("a", { href: "#/ask" }, "Ask a question"), ", or connect a client to ", h("code", {}, location.origin + "/mcp"), ".");
+  return empty("There are no queries or calls yet.", h("a", { href: "#/ask" }, "Ask a question"), ", or connect a client to ", code(location.origin + "/mcp"), ".");
 }

@@ -1,5 +1,5 @@
 // One query: its answer, its plan as it ran, and each of its steps.
-import { h, badge, block, bytes, caller, count, empty, facts, ms, table, tone, when, words, put } from "./dom.js";
+import { h, badge, block, bytes, caller, code, count, empty, facts, ms, muted, put, section, table, tone, when, words } from "./dom.js";
 import { get } from "./net.js";
 import { markdown } from "./markdown.js";
 import { named } from "./values.js";
@@ -20,8 +20,8 @@ export async function query({ main, path }) {
   put(main, crumbs, ...head(entry, detail),
     troubles(nodes, calls, to),
     answer(detail, at, to),
-    nodes.length ? h("section", { "aria-labelledby": "plan" }, h("h2", { id: "plan" }, "The plan as it ran"), legend(detail.graph), h("div", { class: "stage", tabindex: "0", role: "region", "aria-label": "The graph of the plan" }, drawn.svg)) : empty("No tool was called.", detail.unmet.length ? "The answer says what is missing." : "The question needed none, or no tool matches; see the ", h("a", { href: "#/tools" }, "tools"), "."),
-    h("div", { class: "split" }, h("section", { "aria-labelledby": "times" }, h("h2", { id: "times" }, "Where the time went"), fall.element), nodes.length ? panel : ""));
+    nodes.length ? section("plan", "The plan as it ran", legend(detail.graph), h("div", { class: "stage", tabindex: "0", role: "region", "aria-label": "The graph of the plan" }, drawn.svg)) : empty("No tool was called.", detail.unmet.length ? "The answer says what is missing." : "The question needed none, or no tool matches; see the ", h("a", { href: "#/tools" }, "tools"), "."),
+    h("div", { class: "split" }, section("times", "Where the time went", fall.element), nodes.length ? panel : ""));
   const select = (step) => {
     if (!nodes.length) return;
     const n = at.get(step) || nodes.find((x) => x.state === "failed" || x.state === "partly") || nodes[0];
@@ -38,19 +38,19 @@ query.within = (shown, path) => (shown + "/").startsWith(`#/queries/${path[0]}/`
 const call = (e) => [h("div", { class: "head" }, h("h1", { class: "clamp" }, e.uses[0].tool), badge(e.outcome)),
   facts(["Server", h("a", { href: `#/servers/${encodeURIComponent(e.uses[0].server)}` }, e.uses[0].server)], ["Tool", h("a", { href: `#/tools/${encodeURIComponent(e.uses[0].server)}/${encodeURIComponent(e.uses[0].tool)}` }, e.uses[0].tool)],
     ["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)], ["Attempts", e.attempts], ["Result", bytes(e.bytes || 0)], ["Outcome", words(e.outcome)]),
-  h("p", { class: "muted" }, "Calls of clients are forwarded unchanged; their arguments and results are not stored.")];
+  muted("Calls of clients are forwarded unchanged; their arguments and results are not stored.")];
 
 const plain = (e, missing) => [h("div", { class: "head" }, h("h1", {}, e.text || "A query"), badge(e.outcome)), e.error ? h("p", { class: "problem" }, e.error) : "",
-  facts(["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)]), h("p", { class: "muted" }, missing || "The query ended before it had a plan.")];
+  facts(["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)]), muted(missing || "The query ended before it had a plan.")];
 
 function head(e, d) {
   const tokens = ["planner", "synthesizer"].map((k) => d.usage[k]).filter((u) => u.calls).reduce((a, u) => a + u.input_tokens + u.output_tokens, 0);
   return [h("div", { class: "head" }, h("h1", { class: "clamp" }, d.question || "A question whose text is not kept"), badge(e.outcome), d.question && h("a", { href: "#/ask?q=" + encodeURIComponent(d.question) }, "Ask again")),
     facts(["When", when(e.at)], ["Caller", caller(e.caller)], ["Took", ms(e.duration_ms)], ["Planned by", { model: d.usage.planner.model || "the model", rules: "rules", given: "the caller" }[d.plan.source]],
-      ["Rounds", d.plan.rounds > 1 ? d.plan.rounds : ""], ["Steps", d.graph.nodes.length], ["Tokens", tokens ? tokens.toLocaleString() : ""], ["Trace", h("code", {}, d.trace_id), true]),
+      ["Rounds", d.plan.rounds > 1 ? d.plan.rounds : ""], ["Steps", d.graph.nodes.length], ["Tokens", tokens ? tokens.toLocaleString() : ""], ["Trace", code(d.trace_id), true]),
     d.needs_approval ? h("p", { class: "problem" }, "Some steps wait for approval and did not run.") : "",
     d.warnings?.length ? h("ul", { class: "warnings" }, d.warnings.map((w) => h("li", {}, w))) : "",
-    d.contents ? "" : h("p", { class: "muted" }, "Questions, arguments, results and answers are not kept (history.contents is false).")];
+    d.contents ? "" : muted("Questions, arguments, results and answers are not kept (history.contents is false).")];
 }
 
 const shownTroubles = 5;
@@ -62,10 +62,10 @@ const why = (e) => words(e.reason) + (e.message ? ": " + e.message : "");
 function troubles(nodes, calls, to) {
   const failed = nodes.filter((n) => n.failed);
   if (!failed.length) return "";
-  return h("section", { "aria-labelledby": "troubles" }, h("h2", { id: "troubles" }, "What failed"),
+  return section("troubles", "What failed",
     h("ul", { class: "rows" }, failed.slice(0, shownTroubles).map((n) => h("li", {}, h("a", { class: "row", href: to(n.id) }, badge(n.state), h("strong", { class: "subject cut" }, `${n.id} ${n.tool}`),
       h("span", { class: "grow clamp" }, why((calls.get(n.id) || []).find((c) => c.error)?.error || { reason: n.reason })))))),
-    failed.length > shownTroubles ? h("p", { class: "muted" }, `and ${count(failed.length - shownTroubles, "more step")}`) : "");
+    failed.length > shownTroubles ? muted(`and ${count(failed.length - shownTroubles, "more step")}`) : "");
 }
 
 // answer shows the answer with links to the steps that it names, and the quotes of its sources.
@@ -76,7 +76,7 @@ function answer(d, at, to) {
     return ids.every((x) => at.has(x)) && ["[", ids.map((x, i) => [i ? ", " : "", h("a", { href: to(x) }, x)]), "]"];
   };
   const quotes = (d.citations || []).filter((c) => c.quote);
-  return h("section", { "aria-labelledby": "answer" }, h("h2", { id: "answer" }, "Answer"), h("div", { class: "answer long", tabindex: "0", role: "region", "aria-label": "Text of the answer" }, markdown(d.answer, refer)),
+  return section("answer", "Answer", h("div", { class: "answer long", tabindex: "0", role: "region", "aria-label": "Text of the answer" }, markdown(d.answer, refer)),
     d.unmet.length ? h("details", {}, h("summary", {}, `Not done: ${count(d.unmet.length, "part")} of the question`), h("ul", {}, d.unmet.map((u) => h("li", {}, u.text || "a part of the question", " – ", words(u.reason), u.tool ? [" (", u.tool, u.missing?.length ? ` needs ${u.missing.join(", ")}` : "", ")"] : "")))) : "",
     quotes.length ? h("details", { class: "sources" }, h("summary", {}, `Sources: ${count(quotes.length, "quote")}`), h("ul", {}, quotes.map((c) => h("li", {}, h("a", { href: to(c.step) }, c.step), " ", h("q", {}, c.quote))))) : "");
 }
@@ -124,12 +124,12 @@ function stepPanel(n, calls, d, nodes, to) {
     h("div", { class: "head" }, h("h2", { class: "clamp" }, `${n.id}: ${n.tool}`), badge(n.state)),
     error ? h("p", { class: "problem" }, why(error.error), n.loop && n.failed ? ` (${n.failed} of ${n.calls} calls)` : "") : "",
     facts(["Tool", n.server ? h("a", { href: `#/tools/${encodeURIComponent(n.server)}/${encodeURIComponent(own(n))}` }, own(n)) : n.tool], ["Server", n.server && h("a", { href: `#/servers/${encodeURIComponent(n.server)}` }, n.server)],
-      ["Gets data of", n.carries?.join(", ")], ["Needs", links(n.needs)], ["Needed by", links(needed)], ["For each of", step.each && h("code", {}, step.each)], ["Only if", step.when && h("code", {}, step.when)], ["Value", step.pick && h("code", {}, step.pick)],
+      ["Gets data of", n.carries?.join(", ")], ["Needs", links(n.needs)], ["Needed by", links(needed)], ["For each of", step.each && code(step.each)], ["Only if", step.when && code(step.when)], ["Value", step.pick && code(step.pick)],
       ["Began after", n.calls && n.state !== "skipped" ? ms(n.started_ms) : ""], ["Took", n.calls && n.state !== "skipped" ? ms(n.duration_ms) : ""]),
     d.contents ? h("details", { open: calls.length === 0 }, h("summary", {}, "Arguments as planned"), named("Arguments as planned", step.arguments)) : "",
     calls.length === 1 && !n.loop ? outcome(calls[0], d) : calls.slice(0, shownCalls).map((c) => h("details", { open: c === error }, h("summary", {}, `Call ${c.index ?? 0} `, badge(c.skipped ? "skipped" : c.success ? "ok" : "failed"), " ", ms(c.duration_ms)), outcome(c, d))),
-    calls.length > shownCalls ? h("p", { class: "muted" }, `and ${count(calls.length - shownCalls, "more call")}; those that failed: ${calls.filter((c) => c.error).slice(0, 50).map((c) => c.index).join(", ") || "none"}`) : "",
-    d.calls_left_out ? h("p", { class: "muted" }, `${count(d.calls_left_out, "call")} of this query are not kept.`) : "",
+    calls.length > shownCalls ? muted(`and ${count(calls.length - shownCalls, "more call")}; those that failed: ${calls.filter((c) => c.error).slice(0, 50).map((c) => c.index).join(", ") || "none"}`) : "",
+    d.calls_left_out ? muted(`${count(d.calls_left_out, "call")} of this query are not kept.`) : "",
   ].flat();
 }
 
@@ -138,5 +138,5 @@ const own = (n) => n.tool.startsWith(n.server + ".") ? n.tool.slice(n.server.len
 const outcome = (c, d) => [
   c.tries.length > 1 ? table("Attempts", ["Attempt", "Began after", "Took", "Outcome"], c.tries.map((t, i) => [i + 1, ms(t.started_ms), ms(t.duration_ms), badge(t.reason || "ok")])) : "",
   d.contents && c.arguments !== undefined && c.arguments !== null ? [h("h3", {}, "Arguments"), named("Arguments", c.arguments)] : "",
-  d.contents && c.result !== undefined && c.result !== null && c.success ? [h("h3", {}, "Result", c.truncated ? h("span", { class: "muted" }, " (cut)") : ""), block(c.result, "Result")] : c.truncated && c.success ? h("p", { class: "muted" }, "The result is too large to store.") : "",
+  d.contents && c.result !== undefined && c.result !== null && c.success ? [h("h3", {}, "Result", c.truncated ? h("span", { class: "muted" }, " (cut)") : ""), block(c.result, "Result")] : c.truncated && c.success ? muted("The result is too large to store.") : "",
 ].flat();

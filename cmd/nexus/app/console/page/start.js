@@ -1,5 +1,5 @@
 // The first steps: a server, a client and a question.
-import { h, code, say } from "./dom.js";
+import { h, code, say, section } from "./dom.js";
 import { get } from "./net.js";
 
 // copied shows a text with a button that copies it.
@@ -20,7 +20,7 @@ export async function questions() {
 // start shows what is to do. n is the state of the router, tries are questions.
 export function start(n, tries) {
   const url = location.origin + "/mcp", step = (title, ...parts) => h("li", {}, h("h3", {}, title), parts);
-  return h("section", { "aria-labelledby": "start" }, h("h2", { id: "start" }, "First steps"), h("ol", { class: "steps" },
+  return section("start", "First steps", h("ol", { class: "steps" },
     n.servers === 0 && step("Connect a server", h("p", {}, "Take over those of a client that you use, or add one on a terminal or ", h("a", { href: "#/servers/+" }, "here"), "; the router sees the change while it runs."),
       copied("nexus client import claude-code"), copied("nexus server add files -- npx -y @modelcontextprotocol/server-filesystem /data"),
       h("p", {}, "Or try the built-in ones:"), copied("nexus serve --demo")),

@@ -1,5 +1,5 @@
 // Values of JSON, exact to the last digit, and as tables.
-import { h, code, pretty, table } from "./dom.js";
+import { h, code, muted, pretty, table } from "./dom.js";
 
 // parse reads JSON. Integers that JavaScript would round are kept as they are written, also by JSON.stringify.
 export const parse = (text) => JSON.parse(text, /\d{16}/.test(text) ? exact : undefined);
@@ -30,7 +30,7 @@ const isObject = (value) => value && typeof value === "object" && !Array.isArray
 // named shows the arguments of a call as a table.
 export function named(label, value) {
   if (!isObject(value)) return h("p", {}, shown(value));
-  return Object.keys(value).length ? table(label, ["Argument", "Value"], parts(value)) : h("p", { class: "muted" }, "It has no arguments.");
+  return Object.keys(value).length ? table(label, ["Argument", "Value"], parts(value)) : muted("It has no arguments.");
 }
 
 // columns shows the arguments of several calls, one in each row, or one after the other if they do not fit.

@@ -127,13 +127,18 @@ func apply(w *world, steps []step) error {
 	return nil
 }
 
+// answerable returns an error if a change has to be asked about and nobody can be asked.
+func (f editFlags) answerable(w *world) error {
+	if f.Yes || f.DryRun || w.asks {
+		return nil
+	}
+	return &exitError{exitUsage, "nothing was changed: there is no terminal to ask on; give --yes"}
+}
+
 // confirm asks whether to make a change that was shown.
 func (e *edit) confirm(w *world) error {
-	switch {
-	case e.Yes:
-		return nil
-	case !w.asks:
-		return &exitError{exitUsage, "nothing was changed: there is no terminal to ask on; give --yes"}
+	if err := e.answerable(w); err != nil || e.Yes {
+		return err
 	}
 	err := (&prompt{w: w}).confirm(w.ctx, "Make this change? ")
 	if errors.Is(err, router.ErrDeclined) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,8 @@ func (c *serverAddCmd) Run(w *world) error {
 		fmt.Fprintf(w.stdout, "%s is already there: %s\n", c.Name, a.File)
 		return nil
 	}
-	if err := writable(additions(a)); err != nil { // before the server is tried, which takes time
+	// Before the server is tried, which takes time and runs its program:
+	if err := cmp.Or(c.answerable(w), writable(additions(a))); err != nil {
 		return err
 	}
 	logIn, err := c.try(w, cfg, a)

@@ -351,9 +351,6 @@ func (c loader) variables(doc *document, path string, n ast.Node, asked []string
 	}
 }
 
-// emptyServers is the line of an mcpServers key without entries.
-var emptyServers = regexp.MustCompile(`^(mcpServers:)[ \t]*(?:\{[ \t]*\}|null|~)?([ \t]*#.*)?$`)
-
 // insert returns content, a YAML file with the servers before (nil = none), with the servers in add appended. It
 // parses the result and fails if anything else has changed.
 func insert(file, content string, before ast.Node, add []*ast.MappingValueNode) (string, error) {
@@ -382,7 +379,7 @@ func insert(file, content string, before ast.Node, add []*ast.MappingValueNode) 
 	if m, ok := before.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		indent = strings.Repeat(" ", max(m.Values[0].Key.GetToken().Position.Column-1, 1))
 	} else {
-		lines[key] = emptyServers.ReplaceAllString(lines[key], "$1$2")
+		lines[key] = emptyValue.ReplaceAllString(lines[key], "$1$2")
 	}
 	end := key + 1 // index after the last line of the servers
 	for i := end; i < len(lines); i++ {

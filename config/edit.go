@@ -109,12 +109,12 @@ func openEntry(into, name string) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := bytes.ReplaceAll(ch.Before, []byte("\r\n"), []byte("\n")) // the parser counts lines so
-	doc, err := parse(file, text, isJSON(file, text))
+	doc, err := parse(file, ch.Before, isJSON(file, ch.Before))
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{name: file, file: ch, doc: doc, lines: strings.SplitAfter(string(text), "\n")}
+	text := strings.ReplaceAll(string(ch.Before), "\r\n", "\n")
+	e := &entry{name: file, file: ch, doc: doc, lines: strings.SplitAfter(text, "\n")}
 	var all ast.Node
 	e.path, all = serversIn(doc)
 	var names []string

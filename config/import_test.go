@@ -108,6 +108,11 @@ func TestImportKeepsWhatIsThere(t *testing.T) {
 		},
 		{
 			"empty",
+			"mcpServers: # none\n",
+			"mcpServers: # none\n  new:\n    command: x\n  old:\n    command: other\n",
+		},
+		{
+			"empty, with braces",
 			"mcpServers: {} # none\n",
 			"mcpServers: # none\n  new:\n    command: x\n  old:\n    command: other\n",
 		},

@@ -34,20 +34,30 @@ func AddKey(folder string, k auth.KeyConfig) (*change.Change, error) {
 		return nil, err
 	}
 	text := strings.ReplaceAll("\n"+strings.TrimSuffix(string(raw), "\n"), "\n  ", "\n")[1:]
-	switch at := s.find(emptyKeys); {
-	case s.keys != nil && len(s.keys.Values) > 0 && !s.keys.IsFlowStyle:
+	access := value(s.doc.root, "auth")
+	auth, keys := member(s.doc.root, "auth"), member(access, "api_keys")
+	switch {
+	case s.keys != nil && len(s.keys.Values) > 0:
 		begin, _, dash := s.item(0)
 		_, end, _ := s.item(len(s.keys.Values) - 1)
 		if begin >= 0 {
 			s.insert(end, text, dash)
 		}
-	case s.keys != nil && len(s.keys.Values) == 0 && at >= 0:
-		line := s.lines[at]
-		s.lines[at] = emptyKeys.ReplaceAllString(line, "$1")
-		s.insert(at+1, text, len(line)-len(strings.TrimLeft(line, " "))+2)
-	case value(s.doc.root, "auth") == nil:
-		s.insert(len(s.lines), "auth:\n  api_keys:", 0)
-		s.insert(len(s.lines), text, 4)
+	case keys != nil:
+		s.insert(s.below(keys), text, keys.Key.GetToken().Position.Column+1)
+	default:
+		at, indent := len(s.lines), 2
+		if auth != nil {
+			at = s.below(auth)
+		} else {
+			s.insert(at, "auth:", 0)
+			at++
+		}
+		if all, ok := access.(*ast.MappingNode); ok && len(all.Values) > 0 {
+			indent = all.Values[0].Key.GetToken().Position.Column - 1
+		}
+		s.insert(at, "api_keys:", indent)
+		s.insert(at+1, text, indent+2)
 	}
 	return s.change(func(keys []any) []any {
 		var added any
@@ -81,15 +91,29 @@ func RemoveKey(folder, name string) (*change.Change, error) {
 	return s.change(func(keys []any) []any { return slices.Delete(keys, at, at+1) })
 }
 
-// emptyKeys is a line with an empty list of keys.
-var emptyKeys = regexp.MustCompile(`^( +api_keys:) *\[ *\] *$`)
+// member returns a member of a mapping, also one without a value; nil if it has none.
+func member(n ast.Node, key string) *ast.MappingValueNode {
+	mapping, _ := n.(*ast.MappingNode)
+	if mapping == nil {
+		return nil
+	}
+	i := slices.IndexFunc(mapping.Values, func(m *ast.MappingValueNode) bool { return keyOf(m) == key })
+	if i < 0 {
+		return nil
+	}
+	return mapping.Values[i]
+}
+
+// emptyValue is the line of a key without a value or with an empty one.
+var emptyValue = regexp.MustCompile(`^([^:]*:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?\r?)$`)
 
 // keysFile is a settings file whose keys are changed.
 type keysFile struct {
 	file  *change.Change
 	doc   *document
 	keys  *ast.SequenceNode // nil = none
-	lines []string
+	lines []string          // with "\r", if the file has it
+	end   string            // of new lines, "\r" or empty
 }
 
 func openKeys(folder string) (*keysFile, error) {
@@ -106,19 +130,24 @@ func openKeys(folder string) (*keysFile, error) {
 		return nil, err
 	}
 	s.keys, _ = value(value(s.doc.root, "auth"), "api_keys").(*ast.SequenceNode)
-	if text := strings.TrimSuffix(string(file.Before), "\n"); text != "" {
-		s.lines = strings.Split(text, "\n")
+	text := string(file.Before)
+	if strings.Contains(text, "\r\n") {
+		s.end = "\r"
+	}
+	if text != "" {
+		s.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	}
+	if last := len(s.lines) - 1; !strings.HasSuffix(text, "\n") && last >= 0 {
+		s.lines[last] += s.end
 	}
 	return s, nil
 }
 
-// find returns the line that matches, -1 if not exactly one does.
-func (s *keysFile) find(what *regexp.Regexp) int {
-	at := slices.IndexFunc(s.lines, what.MatchString)
-	if at >= 0 && slices.ContainsFunc(s.lines[at+1:], what.MatchString) {
-		return -1
-	}
-	return at
+// below returns the line after that of a key, whose value is there then.
+func (s *keysFile) below(m *ast.MappingValueNode) int {
+	line := m.Key.GetToken().Position.Line
+	s.lines[line-1] = emptyValue.ReplaceAllString(s.lines[line-1], "$1$2")
+	return line
 }
 
 // item returns the range of the lines of a key and the indentation of its dash; begin is -1 if the form is unknown.
@@ -147,12 +176,13 @@ func (s *keysFile) item(i int) (begin, end, dash int) {
 
 func (s *keysFile) insert(at int, text string, indent int) {
 	space := strings.Repeat(" ", indent)
-	s.lines = slices.Insert(s.lines, at, strings.Split(space+strings.ReplaceAll(text, "\n", "\n"+space), "\n")...)
+	all := space + strings.ReplaceAll(text, "\n", s.end+"\n"+space) + s.end
+	s.lines = slices.Insert(s.lines, at, strings.Split(all, "\n")...)
 }
 
 // change returns the change if the keys are then as wanted and nothing else has changed.
 func (s *keysFile) change(want func(keys []any) []any) (*change.Change, error) {
-	unknown := fmt.Errorf("%s: cannot change auth.api_keys in its current form; write it as an indented list",
+	unknown := fmt.Errorf("%s: cannot change auth.api_keys in its current form; write auth and its list as indented YAML",
 		s.file.File)
 	s.file.After = []byte(strings.Join(s.lines, "\n") + "\n")
 	after, err := parse(s.doc.name, s.file.After, s.doc.json)

@@ -96,6 +96,11 @@ func TestMistakes(t *testing.T) {
 			continue
 		}
 		got := strings.ReplaceAll(err.Error(), path, name)
+		crlf := filepath.Join(write(t, name, strings.ReplaceAll(file+"\n", "\n", "\r\n")), name)
+		_, err = config.Load([]string{crlf}, environment("SECRET", "swordfish", "EMPTY", "  "))
+		if err == nil || strings.ReplaceAll(err.Error(), crlf, name) != got {
+			t.Errorf("%s\nwith CRLF: got %v, want %s", file, err, got)
+		}
 		if got != want && !*update {
 			t.Errorf("%s\ngot  %s\nwant %s", file, got, want)
 		}

@@ -27,13 +27,17 @@ type Mirror struct {
 	mu      sync.Mutex
 	entries map[string]Entry
 	own     map[string]uint64 // revisions that Put stored and the watch has not reported
+	reports map[string]uint64 // how often the watch has reported each key
 	changed chan struct{}     // closed at the next change
 }
 
 // OpenMirror returns a Mirror of the entries whose keys begin with one of the prefixes, once it has them all. The error
 // means that ctx ended before.
 func OpenMirror(ctx context.Context, state State, prefixes ...string) (*Mirror, error) {
-	m := &Mirror{state: state, entries: map[string]Entry{}, own: map[string]uint64{}, changed: make(chan struct{})}
+	m := &Mirror{
+		state: state, entries: map[string]Entry{}, own: map[string]uint64{}, reports: map[string]uint64{},
+		changed: make(chan struct{}),
+	}
 	watching, end := context.WithCancel(context.WithoutCancel(ctx))
 	m.end = end
 	begun := make(chan struct{}, len(prefixes))
@@ -43,7 +47,7 @@ func OpenMirror(ctx context.Context, state State, prefixes ...string) (*Mirror, 
 				if e.Key == "" {
 					begun <- struct{}{}
 				} else {
-					m.apply(e)
+					m.report(e)
 				}
 			})
 		})
@@ -65,10 +69,23 @@ func (m *Mirror) Close() {
 	m.work.Wait()
 }
 
-// apply takes over an entry, unless a later own one is known.
-func (m *Mirror) apply(e Entry) {
+// report takes over an entry from the watch.
+func (m *Mirror) report(e Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.reports[e.Key]++
+	m.apply(e)
+}
+
+// reported returns how often the watch has reported a key.
+func (m *Mirror) reported(key string) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reports[key]
+}
+
+// apply takes over an entry, unless a later own one is known. mu is held.
+func (m *Mirror) apply(e Entry) {
 	switch {
 	case e.Revision == 0:
 		delete(m.entries, e.Key)
@@ -130,42 +147,60 @@ func (m *Mirror) Wait(ctx context.Context, key string, revision uint64) error {
 func (m *Mirror) Put(
 	ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration,
 ) (uint64, error) {
+	reports := m.reported(key)
 	stored, err := m.state.Put(ctx, key, value, revision, ttl)
-	switch {
-	case err == nil:
-		m.mu.Lock()
-		if m.entries[key].Revision < stored {
-			m.entries[key] = Entry{Key: key, Value: value, Revision: stored}
-			m.own[key] = stored
-			m.wake()
-		}
-		m.mu.Unlock()
-	case errors.Is(err, ErrConflict):
+	if errors.Is(err, ErrConflict) || err == nil && !m.put(Entry{Key: key, Value: value, Revision: stored}, reports) {
 		_ = m.Refresh(ctx, key) // else the next conflict does it
 	}
 	return stored, err
 }
 
-// Delete is Delete of the State.
+// put takes over an own entry, unless a later one is known. It reports false if the watch has reported since that there
+// is none: that may be from before or after the entry was stored.
+func (m *Mirror) put(e Entry, reports uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.entries[e.Key].Revision
+	if known == 0 && m.reports[e.Key] != reports {
+		return false
+	}
+	if known < e.Revision {
+		m.entries[e.Key] = e
+		m.own[e.Key] = e.Revision
+		m.wake()
+	}
+	return true
+}
+
+// Delete is Delete of the State. After ErrConflict it refreshes the entry.
 func (m *Mirror) Delete(ctx context.Context, key string, revision uint64) error {
 	err := m.state.Delete(ctx, key, revision)
 	switch {
 	case err == nil:
-		m.apply(Entry{Key: key})
+		m.mu.Lock()
+		if m.entries[key].Revision <= revision { // else others have stored it again
+			m.apply(Entry{Key: key})
+		}
+		m.mu.Unlock()
 	case errors.Is(err, ErrConflict):
 		_ = m.Refresh(ctx, key) // else the next conflict does it
 	}
 	return err
 }
 
-// Refresh takes over an entry as the State reads it, which may be old.
+// Refresh takes over an entry as the State reads it, which may be old, unless the watch reports it meanwhile.
 func (m *Mirror) Refresh(ctx context.Context, key string) error {
+	reports := m.reported(key)
 	e, err := m.state.Get(ctx, key)
-	if err == nil || errors.Is(err, ErrUnreadable) {
-		m.apply(e)
-		return nil
+	if err != nil && !errors.Is(err, ErrUnreadable) {
+		return err
 	}
-	return err
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reports[key] == reports {
+		m.apply(e)
+	}
+	return nil
 }
 
 // Update changes an entry, which stays. edit returns the next value for the present one, which is nil if there is none

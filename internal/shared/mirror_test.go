@@ -67,6 +67,105 @@ func TestMirror(t *testing.T) {
 	})
 }
 
+// overtaken is a State that others change while an operation of its replica is on its way.
+type overtaken struct {
+	*shared.Memory
+	before, after func() // the operation; nil = nothing
+}
+
+// change lets others change the State, and the watches report that.
+func change(f *func()) {
+	if now := *f; now != nil {
+		*f = nil
+		now()
+		synctest.Wait()
+	}
+}
+
+func (s *overtaken) Get(ctx context.Context, key string) (shared.Entry, error) {
+	change(&s.before)
+	defer change(&s.after)
+	return s.Memory.Get(ctx, key)
+}
+
+func (s *overtaken) Put(
+	ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration,
+) (uint64, error) {
+	change(&s.before)
+	defer change(&s.after)
+	return s.Memory.Put(ctx, key, value, revision, ttl)
+}
+
+func (s *overtaken) Delete(ctx context.Context, key string, revision uint64) error {
+	change(&s.before)
+	defer change(&s.after)
+	return s.Memory.Delete(ctx, key, revision)
+}
+
+// A Mirror does not take what an operation has stored or read for the present entry if others have changed it since.
+func TestMirror_Overtaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		present string // the value before the operation; empty = none
+		before  string // what others store before the State performs it; "-" removes it, empty changes nothing
+		after   string // the same before the answer arrives
+		do      func(m *shared.Mirror, revision uint64) error
+		want    string
+	}{
+		"stored, then removed":        {after: "-", do: putOwn},
+		"stored, then changed":        {after: "theirs", do: putOwn, want: "theirs"},
+		"removed, then stored":        {present: "old", before: "-", do: putNew, want: "own"},
+		"removed, stored and removed": {present: "old", before: "-", after: "-", do: putNew},
+		"changed over":                {present: "old", do: putOwn, want: "own"},
+		"deleted, then stored":        {present: "old", after: "theirs", do: remove, want: "theirs"},
+		"read, then changed":          {present: "old", after: "theirs", do: refresh, want: "theirs"},
+		"read, then removed":          {present: "old", after: "-", do: refresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				state := &overtaken{Memory: shared.NewMemory()}
+				theirs := func(value string) func() {
+					return func() {
+						e, err := state.Memory.Get(t.Context(), "a/x")
+						if value == "-" && err == nil {
+							err = state.Memory.Delete(t.Context(), "a/x", e.Revision)
+						} else if value != "" {
+							_, err = state.Memory.Put(t.Context(), "a/x", []byte(value), e.Revision, 0)
+						}
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				theirs(c.present)()
+				m := mirror(t, state)
+				state.before, state.after = theirs(c.before), theirs(c.after)
+				if err := c.do(m, m.Entry("a/x").Revision); err != nil {
+					t.Error(err)
+				}
+				for range 2 {
+					if got := m.Entry("a/x"); string(got.Value) != c.want {
+						t.Errorf("got %q, want %q", got.Value, c.want)
+					}
+					synctest.Wait()
+				}
+			})
+		})
+	}
+}
+
+func putOwn(m *shared.Mirror, revision uint64) error {
+	_, err := m.Put(context.Background(), "a/x", []byte("own"), revision, 0)
+	return err
+}
+
+func putNew(m *shared.Mirror, _ uint64) error { return putOwn(m, 0) }
+
+func remove(m *shared.Mirror, revision uint64) error {
+	return m.Delete(context.Background(), "a/x", revision)
+}
+
+func refresh(m *shared.Mirror, _ uint64) error { return m.Refresh(context.Background(), "a/x") }
+
 // silent is a State whose watches get nothing.
 type silent struct{ *shared.Memory }
 

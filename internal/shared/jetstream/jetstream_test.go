@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -395,6 +396,26 @@ func TestDisruptions(t *testing.T) {
 			s.view.has(t, row.want)
 		})
 	}
+}
+
+// A watch also reports the end of an entry that was stored and removed while NATS was away: its replica may have seen it.
+func TestWatch_RemovedWhileAway(t *testing.T) {
+	s := newScene(t)
+	s.view.has(t, map[string]string{})
+	s.network.Stop()
+	other := open(t, jetstream.Options{URL: s.server.ClientURL()})
+	if err := other.Delete(t.Context(), "a/brief", put(t, other, "a/brief", "1", 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	s.network.Restart()
+	until(t, func() error {
+		s.view.mu.Lock()
+		defer s.view.mu.Unlock()
+		if !slices.Contains(s.view.log, "-a/brief") {
+			return fmt.Errorf("got %v", s.view.log)
+		}
+		return nil
+	})
 }
 
 // remove deletes a bucket as an administrator would.

@@ -110,10 +110,10 @@ func (w *watch) report(e jetstream.KeyValueEntry) {
 	}
 }
 
-// remove reports that an entry is gone unless it was never there.
+// remove reports that an entry is gone unless it was before the watch began. NATS may have left out that it was there.
 func (w *watch) remove(key string) {
-	if _, known := w.known[key]; known {
-		delete(w.known, key)
+	_, known := w.known[key]
+	if delete(w.known, key); known || w.begun {
 		w.f(shared.Entry{Key: key})
 	}
 }

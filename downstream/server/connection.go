@@ -211,6 +211,9 @@ func (c *Connection) replace(old *link.Session, a *attempt) {
 	default:
 		c.sendInitialized(ctx, session) // the client may have sent it while there was no session
 	}
+	if c.client == "" {
+		c.server.Memory.prove(err)
+	}
 }
 
 // establish opens and restores a session. It updates the health before the waiting requests continue.

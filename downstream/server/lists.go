@@ -174,7 +174,7 @@ func (ls *Lists) fill(l *List, method string) {
 	}
 	close(l.done)
 	if l.err == nil && ls.conn == s.Own {
-		s.Memory.keep(method, l.Items)
+		s.Memory.keep(method)
 	}
 	if l.err != nil && s.ctx.Err() == nil && !errors.Is(l.err, admission.ErrRetired) {
 		s.health.failed(l.err)

@@ -5,14 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
@@ -32,15 +32,14 @@ type Memory struct {
 	server *Server
 	path   string // empty = nothing is kept
 
-	mu     sync.Mutex
-	read   bool
-	lists  map[string][]json.RawMessage // by method; those of an unknown method are nil
-	proven map[string]bool              // methods whose lists were given to a client and are compared
+	mu    sync.Mutex
+	lists map[string][]string          // the file: items by method, as texts so that their bytes stay; nil = not read
+	given map[string][]json.RawMessage // lists that clients got, by method, until they are compared
 }
 
 func newMemory(s *Server, folder string) *Memory {
 	c := s.Config
-	m := &Memory{server: s, lists: map[string][]json.RawMessage{}, proven: map[string]bool{}}
+	m := &Memory{server: s, given: map[string][]json.RawMessage{}}
 	if folder == "" || c.PerClient() || c.Auth != nil || c.Via != nil || s.opts.Embedded[c.Name] != nil {
 		return m
 	}
@@ -62,26 +61,29 @@ func revealed(secrets map[string]redact.Secret) map[string]string {
 // List returns the remembered items of a list while the server makes its first attempt to connect; else ok is false.
 // Tools that are hidden now are left out. If the real list turns out to be another, Options.OnReturn is called.
 func (m *Memory) List(method string) (items []json.RawMessage, ok bool) {
-	s := m.server
-	if !m.keeps(method) || !fresh(s.Own) {
+	if !m.keeps(method) {
 		return nil, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.load()
-	if items, ok = m.lists[method]; !ok {
+	kept, ok := m.lists[method]
+	if !ok || !fresh(m.server.Own) {
 		return nil, false
 	}
-	if method == "tools/list" {
-		items = slices.DeleteFunc(slices.Clone(items), func(item json.RawMessage) bool {
-			name := jsonrpc.Text(jsonrpc.Get(item, "name"))
-			return !s.Config.Tools.Allows(name) || s.Pins.store.RefusesDefinition(s.Config.Name, name, item) != ""
-		})
+	for _, text := range kept {
+		if item := json.RawMessage(text); method != "tools/list" || m.shows(item) {
+			items = append(items, item)
+		}
 	}
-	if !m.proven[method] {
-		m.proven[method] = whileOpen(s.Own, func() { m.prove(method, items) })
-	}
+	m.given[method] = items
 	return items, true
+}
+
+// shows reports whether clients may see a remembered tool.
+func (m *Memory) shows(tool json.RawMessage) bool {
+	s, name := m.server, jsonrpc.Text(jsonrpc.Get(tool, "name"))
+	return s.Config.Tools.Allows(name) && s.Pins.store.RefusesDefinition(s.Config.Name, name, tool) == ""
 }
 
 func (m *Memory) keeps(method string) bool {
@@ -101,50 +103,53 @@ func (m *Memory) answers() bool {
 func fresh(c *Connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ctx.Err() == nil && (c.attempts == 0 || c.attempts == 1 && c.attempt != nil)
+	return c.ctx.Err() == nil && held(c.server.Config.Lease) && (c.attempts == 0 || c.attempts == 1 && c.attempt != nil)
 }
 
-// whileOpen runs f in a goroutine of the server, unless the connection is closed.
-func whileOpen(c *Connection, f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	open := c.ctx.Err() == nil
-	if open {
-		c.server.wg.Go(f)
-	}
-	return open
-}
-
-// prove compares the real list with the one that was given to clients.
-func (m *Memory) prove(method string, given []json.RawMessage) {
+// prove compares the lists that clients got with the real ones when an attempt to connect has ended, with this error.
+func (m *Memory) prove(failed error) {
 	s := m.server
-	defer s.RecoverPanic("comparing "+method, nil)
-	_, err := s.Own.Connect(s.ctx)
-	var l *List
-	if err == nil {
-		l, err = s.Own.Lists.Get(s.ctx, method, ForClient)
+	defer s.RecoverPanic("comparing lists", nil)
+	m.mu.Lock()
+	given := maps.Clone(m.given)
+	clear(m.given)
+	m.mu.Unlock()
+	for method, items := range given {
+		var l *List
+		err := failed
+		if err == nil {
+			l, err = s.Own.Lists.Get(s.ctx, method, ForClient)
+		}
+		switch {
+		case s.ctx.Err() != nil, s.Queue.IsRetired():
+			return // its successor is announced
+		case err != nil, !slices.EqualFunc(l.Items, items, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }):
+			s.opts.OnReturn(s.Config.Name)
+			return
+		}
 	}
-	if s.ctx.Err() != nil || errors.Is(err, admission.ErrRetired) || err == nil && same(l.Items, given) {
-		return
-	}
-	s.opts.OnReturn(s.Config.Name)
 }
 
-// keep remembers a list that was read.
-func (m *Memory) keep(method string, items []json.RawMessage) {
+// keep remembers the last list that was read.
+func (m *Memory) keep(method string) {
 	if !m.keeps(method) {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.load()
+	var texts []string
+	size := 0
+	for _, item := range m.server.Own.Lists.Last(method).Items {
+		if size += len(item); size <= maxList {
+			texts = append(texts, string(item))
+		}
+	}
 	known, ok := m.lists[method]
 	switch {
-	case ok && same(known, items):
-		return
-	case size(items) <= maxList:
-		m.lists[method] = items
-	case ok:
+	case size <= maxList && (!ok || !slices.Equal(known, texts)):
+		m.lists[method] = texts
+	case size > maxList && ok:
 		delete(m.lists, method) // it is not true any more
 	default:
 		return
@@ -152,96 +157,52 @@ func (m *Memory) keep(method string, items []json.RawMessage) {
 	m.save()
 }
 
-func size(items []json.RawMessage) (n int) {
-	for _, item := range items {
-		n += len(item)
-	}
-	return n
-}
-
-// same compares lists byte by byte.
-func same(a, b []json.RawMessage) bool {
-	return slices.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
-}
-
 // load reads the file, once. One that cannot be read counts as empty. Lists that are not kept any more are removed from
 // it. The caller holds m.mu.
 func (m *Memory) load() {
-	if m.read {
+	if m.lists != nil {
 		return
 	}
-	m.read = true
+	m.lists = map[string][]string{}
 	raw, err := atomicfile.Read(m.path, maxRemembered)
 	var lists map[string][]string
 	if err != nil || json.Unmarshal(raw, &lists) != nil {
 		return
 	}
-	dropped := false
 	for method, texts := range lists {
-		if !m.keeps(method) {
-			dropped = true
-			continue
+		if slices.ContainsFunc(texts, func(t string) bool { return jsonrpc.Valid([]byte(t)) != nil || t[0] != '{' }) {
+			clear(m.lists)
+			return
 		}
-		var items []json.RawMessage
-		for _, text := range texts {
-			if jsonrpc.Valid([]byte(text)) != nil || text[0] != '{' {
-				clear(m.lists)
-				return
-			}
-			items = append(items, json.RawMessage(text))
+		if m.keeps(method) {
+			m.lists[method] = texts
 		}
-		m.lists[method] = items
 	}
-	if dropped {
+	if len(m.lists) < len(lists) {
 		m.save()
 	}
 }
 
-// save writes the file and logs a failure. The caller holds m.mu.
+// save replaces the file, and removes the oldest one if there are too many. It logs a failure. The caller holds m.mu.
 func (m *Memory) save() {
-	if err := m.write(); err != nil {
+	content, _ := json.Marshal(m.lists) // strings always marshal
+	folder := filepath.Dir(m.path)
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		err = atomicfile.Write(m.path, content)
+	}
+	if err != nil {
 		m.server.opts.Logger.Warn("cannot keep lists for the next start", "server", m.server.Config.Name, "error", err)
 	}
+	if files, _ := os.ReadDir(folder); len(files) > maxFiles {
+		oldest := slices.MinFunc(files, func(a, b fs.DirEntry) int { return modified(a).Compare(modified(b)) })
+		_ = os.Remove(filepath.Join(folder, oldest.Name())) // another process may have done so
+	}
 }
 
-// write replaces the file. The caller holds m.mu.
-func (m *Memory) write() error {
-	lists := map[string][]string{} // texts, so that their bytes stay
-	for method, items := range m.lists {
-		lists[method] = []string{}
-		for _, item := range items {
-			lists[method] = append(lists[method], string(item))
-		}
+func modified(e fs.DirEntry) (t time.Time) {
+	if info, err := e.Info(); err == nil {
+		t = info.ModTime()
 	}
-	content, err := json.Marshal(lists)
-	if err != nil {
-		return err
-	}
-	folder := filepath.Dir(m.path)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	if err := atomicfile.Write(m.path, content); err != nil {
-		return err
-	}
-	return prune(folder)
-}
-
-// prune removes the oldest files if there are too many.
-func prune(folder string) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil || len(entries) <= maxFiles {
-		return err
-	}
-	age := func(e fs.DirEntry) int64 {
-		if info, err := e.Info(); err == nil {
-			return info.ModTime().UnixNano()
-		}
-		return 0 // it is gone
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return int(age(a) - age(b)) })
-	for _, e := range entries[:len(entries)-maxFiles] {
-		_ = os.Remove(filepath.Join(folder, e.Name())) // another process may have done so
-	}
-	return nil
+	return t // zero if it is gone
 }

@@ -279,8 +279,8 @@ type finder struct{ *Surface }
 // listed full name, an alias, a full name confirmed by its server, an alias in freshly fetched lists.
 func (s finder) tool(ctx context.Context, x *edge.Exchange, name string) (server, tool string, err error) {
 	began := time.Now()
-	if server, err := s.awaitStart(ctx, x, name); err != nil {
-		return server, name, err
+	if err := s.awaitStart(ctx, x, name); err != nil {
+		return "", "", err
 	}
 	if s.only != "" {
 		known, err := s.p.servers.Has(ctx, s.only, x.Session, name, x.Visible)
@@ -306,8 +306,8 @@ func (s finder) tool(ctx context.Context, x *edge.Exchange, name string) (server
 }
 
 // awaitStart waits for the first connection of a server that has the tool of a name, which the client may know from an
-// earlier process. It does not wait where clients have sessions of their own. The error is that of the server.
-func (s finder) awaitStart(ctx context.Context, x *edge.Exchange, name string) (server string, err error) {
+// earlier process. It does not wait where clients have sessions of their own. The error is that of a server.
+func (s finder) awaitStart(ctx context.Context, x *edge.Exchange, name string) error {
 	var owners []string
 	for _, server := range s.reach(x) {
 		may := s.only != "" || strings.HasPrefix(name, catalog.FullName(server, "")) || catalog.MayBeAlias(name, server)
@@ -315,10 +315,8 @@ func (s finder) awaitStart(ctx context.Context, x *edge.Exchange, name string) (
 			owners = append(owners, server)
 		}
 	}
-	if _, err := s.p.servers.AwaitStart(ctx, owners...); err != nil {
-		return owners[0], err
-	}
-	return "", nil
+	_, err := s.p.servers.AwaitStart(ctx, owners...)
+	return err
 }
 
 // alias finds an aliased tool or prompt at the servers that may have it. If it is missing, lists older than since

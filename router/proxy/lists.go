@@ -32,9 +32,13 @@ type part struct {
 // lister serves the lists of a surface.
 type lister struct{ *Surface }
 
+// startTime is how long a list without any server waits for the first one that is starting. Common clients give up
+// after 60 seconds.
+const startTime = 50 * time.Second
+
 // gather returns the list of every server of which the caller may see an item. Valid held lists are used, and those of
-// an earlier process while a server starts; the other servers are asked in parallel. Failed servers are left out. It
-// fails if all fail.
+// an earlier process while a server starts; the other servers are asked in parallel. Failed servers are left out. If
+// all fail, they are asked again when one that is starting has connected; else gather fails.
 func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
 	servers, sessions := s.reach(x), s.p.servers.Sessions()
 	if x.Visible != nil {
@@ -57,12 +61,23 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 	if len(asked) == 0 {
 		return parts, nil
 	}
-	err := s.p.within(ctx, s.p.opts.Config.ListDeadline, x, asked, func(ctx context.Context, i int) (err error) {
-		parts[indexes[i]].items, err = sessions.List(ctx, asked[i], x.Session, method)
-		return err
-	})
-	if len(asked) < len(servers) && ctx.Err() == nil {
-		err = nil // the held lists suffice
+	ask := func() error {
+		return s.p.within(ctx, s.p.opts.Config.ListDeadline, x, asked, func(ctx context.Context, i int) (err error) {
+			parts[indexes[i]].items, err = sessions.List(ctx, asked[i], x.Session, method)
+			return err
+		})
+	}
+	err := ask()
+	if err == nil || ctx.Err() == nil && len(asked) < len(servers) { // the held lists suffice
+		return parts, nil
+	}
+	x.ReleaseWaiting() // later notifications need not wait for it
+	starting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	if waited, failed := s.p.servers.AwaitStart(starting, asked...); waited {
+		if err = failed; err == nil {
+			err = ask()
+		}
 	}
 	return parts, err
 }

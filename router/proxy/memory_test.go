@@ -65,7 +65,7 @@ func TestMemory(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		change func(o *setup, s *server) // before the second start
-		tools  []string                  // of the first list; nil = an error
+		tools  []string                  // of the first list; nil = it waits for the server
 		after  []string                  // of a later list, if it is another
 	}{
 		{name: "the same", tools: []string{"s__a", "s__b"}},
@@ -107,12 +107,11 @@ func TestMemory(t *testing.T) {
 			c := w.newClient(proxyPath)
 			c.header.Set("X-API-Key", "secret-k")
 			c.hello()
-			a := c.do("tools/list", "{}")
-			if got := names(a.result, "tools", "name"); !slices.Equal(got, row.tools) || (a.err != "") != (row.tools == nil) {
-				t.Errorf("got the tools %q, %s, want %q", got, a.err, row.tools)
-			}
-			if row.change == nil && a.result != whole {
-				t.Errorf("got %s, want the bytes of before: %s", a.result, whole)
+			a := c.start(c.next(), "tools/list", "{}")
+			first := row.after
+			if row.tools != nil {
+				first = row.tools
+				c.wait(a)
 			}
 			if n := w.manager.Status()["s"].Tools; n != 0 {
 				t.Errorf("got %d tools of the server, want none that are known", n)
@@ -123,8 +122,21 @@ func TestMemory(t *testing.T) {
 					t.Errorf("got tools to plan with, %v; want none", err)
 				}
 			}
+			select {
+			case <-a.done:
+				if row.tools == nil {
+					t.Errorf("got %s %s, want no answer yet", a.result, a.err)
+				}
+			default:
+			}
 			release()
 			w.wait("s")
+			if got := names(c.wait(a).result, "tools", "name"); !slices.Equal(got, first) {
+				t.Errorf("got the tools %q, %s, want %q", got, a.err, first)
+			}
+			if row.change == nil && a.result != whole {
+				t.Errorf("got %s, want the bytes of before: %s", a.result, whole)
+			}
 			want := row.tools
 			if row.after != nil {
 				want = row.after
@@ -137,6 +149,73 @@ func TestMemory(t *testing.T) {
 				t.Errorf("clients are told: got %t, want %t", told.Load(), row.after != nil)
 			}
 		})
+	}
+}
+
+// TestListAtFirstStart lists servers of which nothing is kept.
+func TestListAtFirstStart(t *testing.T) {
+	for _, row := range []struct {
+		name          string
+		others        []string // servers that have started
+		begins, later []string // the lists
+	}{
+		{"alone", nil, []string{"slow__b"}, []string{"slow__b"}},
+		{"beside another", []string{"fine"}, []string{"fine__a"}, []string{"slow__b", "fine__a"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			slow := newServer("b")
+			release := slow.hold()
+			places := []place{{"slow", overHTTP, slow, "shared"}}
+			for _, name := range row.others {
+				places = append(places, place{name, overHTTP, newServer("a"), "shared"})
+			}
+			w := newWorld(t, func(o *setup) { o.returns, o.config.ListDeadline = true, 100*time.Millisecond }, places...)
+			c := w.dial(proxyPath)
+			a := c.start(c.next(), "tools/list", "{}")
+			if row.others == nil {
+				time.AfterFunc(3*w.config.ListDeadline, release)
+			} else {
+				c.wait(a)
+				release()
+			}
+			if got := names(c.wait(a).result, "tools", "name"); !slices.Equal(got, row.begins) {
+				t.Errorf("got %q %s, want %q", got, a.err, row.begins)
+			}
+			mcptest.Eventually(t, "the client is told", func() bool { return slices.Contains(c.heard(), toolsChanged) })
+			if got := c.tools(); !slices.Equal(got, row.later) {
+				t.Errorf("later: got %q, want %q", got, row.later)
+			}
+		})
+	}
+}
+
+// TestMemoryKeepsNewest lets an earlier request of a list end after a later one.
+func TestMemoryKeepsNewest(t *testing.T) {
+	s, folder, until := newServer("new"), filepath.Join(t.TempDir(), "lists"), make(chan struct{})
+	var lists atomic.Int64
+	s.on = func(r *request) bool {
+		if r.Method != "tools/list" || lists.Add(1) > 1 {
+			return false
+		}
+		<-until
+		r.result(`{"tools":[{"name":"old",` + object + `}]}`)
+		return true
+	}
+	w := newWorld(t, func(o *setup) { o.downstream.Lists = folder }, place{"s", overHTTP, s, "shared"})
+	c := w.dial(proxyPath)
+	first := c.start(c.next(), "tools/list", "{}")
+	mcptest.Eventually(t, "the first request", func() bool { return lists.Load() == 1 })
+	mcptest.Eventually(t, "the stream of the server", func() bool { return s.say(toolsChanged) > 0 })
+	mcptest.Eventually(t, "the change", func() bool { return slices.Contains(c.heard(), toolsChanged) })
+	if got := c.tools(); !slices.Equal(got, []string{"s__new"}) {
+		t.Errorf("got %q, want the new tool", got)
+	}
+	close(until)
+	c.wait(first)
+	w.stop()
+	files, _ := filepath.Glob(folder + "/*")
+	if content, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(content), "new") {
+		t.Errorf("got the file %s, %v; want the new list", content, err)
 	}
 }
 
@@ -248,6 +327,7 @@ func TestCallInOwnSession(t *testing.T) {
 func TestMemoryOfOAuth(t *testing.T) {
 	w, _, release := remembered(t, newServer("a"), func(o *setup) {
 		s := &o.downstream.Servers[0]
+		s.ConnectTimeout = 300 * time.Millisecond
 		s.Auth, o.downstream.Tokens = &oauth.Config{ClientID: "c"}, oauth.NewStore(t.TempDir())
 		login := &oauth.Token{Server: "s", URL: s.URL, Issuer: "https://login.example", Access: "secret"}
 		login.Client.ID = "c"

@@ -304,6 +304,26 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// A colon within a word is a part of it, also in a list within braces.
+func TestColons(t *testing.T) {
+	for list, want := range map[string][]string{
+		"[run, mcp/x:latest]":             {"run", "mcp/x:latest"},
+		"[-p, 8080:80, a:b:c , d ]":       {"-p", "8080:80", "a:b:c", "d"},
+		"[http://h:80/x, a:0x1f, b:null]": {"http://h:80/x", "a:0x1f", "b:null"},
+		`[a :b, c:d e, f:"g"]`:            {"a :b", "c:d e", `f:"g"`},
+		"[a:b # c\n, é::x]":               {"a:b", "é::x"},
+		"[a: b]":                          nil, `["a":b]`: nil, "[{a:b}]": nil, "[a:[b]]": nil,
+	} {
+		for _, form := range []string{"{command: x, args: %s}", "\n    command: x\n    args: %s"} {
+			folder := write(t, "servers.yaml", "mcpServers:\n  a: "+fmt.Sprintf(form, list)+"\n")
+			cfg, err := config.Load([]string{folder}, environment())
+			if (err == nil) != (want != nil) || err == nil && !slices.Equal(cfg.Servers[0].Args, want) {
+				t.Errorf(form+": got %+v, %v, want %q", list, cfg.Servers, err, want)
+			}
+		}
+	}
+}
+
 func TestModels(t *testing.T) {
 	for _, c := range []struct {
 		name, llm          string

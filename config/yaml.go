@@ -181,7 +181,7 @@ func (d *document) resolve(from ast.Node) (n ast.Node, err error) {
 	case *ast.NullNode, *ast.InfinityNode, *ast.NanNode:
 	case *ast.SequenceNode:
 		for i, item := range v.Values {
-			if v.Values[i], err = d.resolve(item); err != nil {
+			if v.Values[i], err = d.resolve(wholeItem(item)); err != nil {
 				return nil, err
 			}
 		}
@@ -197,6 +197,29 @@ func (d *document) resolve(from ast.Node) (n ast.Node, err error) {
 		return nil, mistake(d.name, from.GetToken(), "%s is not allowed here", from.Type().YAMLName())
 	}
 	return from, nil
+}
+
+// wholeItem mends an item of a list: within braces, the parser takes a:b in brackets for a key and its value.
+func wholeItem(item ast.Node) ast.Node {
+	mapping, ok := item.(*ast.MappingNode)
+	if !ok || mapping.IsFlowStyle || len(mapping.Values) != 1 {
+		return item
+	}
+	m := mapping.Values[0]
+	for _, n := range []ast.Node{m.Key, m.Value} {
+		switch n.(type) {
+		case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode:
+		default:
+			return item
+		}
+	}
+	key, colon, value := m.Key.GetToken(), m.Start.Position, m.Value.GetToken()
+	text := strings.TrimSpace(key.Origin + ":" + value.Origin)
+	if strings.ContainsAny(text[:1], `"'`) || value.Position.Line != colon.Line ||
+		value.Position.Column != colon.Column+1 {
+		return item
+	}
+	return textNode(key, text)
 }
 
 func (d *document) member(m *ast.MappingValueNode) (*ast.MappingValueNode, error) {

@@ -22,24 +22,27 @@ type document struct {
 	Servers map[string]*pinned `json:"servers"`
 }
 
-// pinned are the tools of a server.
+// pinned are the tools of a server. Rest, here and below, is what only another version of the router knows.
 type pinned struct {
-	Tools map[string]pin `json:"tools"`
-	kept  int            // bytes of their definitions
+	Tools map[string]pin  `json:"tools"`
+	Rest  *jsontext.Value `json:",embed"`
+	kept  int             // bytes of their definitions
 }
 
-// pin is what is known of a tool. At least one of its versions is there.
+// pin is what is known of a tool, not nothing.
 type pin struct {
-	Approved *Version `json:"approved,omitempty"`
-	Latest   *Version `json:"latest,omitempty"` // as it was seen last, if that is not approved
+	Approved *Version        `json:"approved,omitempty"`
+	Latest   *Version        `json:"latest,omitempty"` // as it was seen last, if that is not approved
+	Rest     *jsontext.Value `json:",embed"`
 }
 
 // Version is a version of a tool's definition. It is immutable.
 type Version struct {
-	SHA256     string         `json:"sha256"`
-	Definition jsontext.Value `json:"definition,omitempty"` // canonical; empty = not kept
-	By         string         `json:"by,omitempty"`         // who approved it
-	At         time.Time      `json:"at"`                   // when it was approved, or first seen
+	SHA256     string          `json:"sha256"`
+	Definition jsontext.Value  `json:"definition,omitempty"` // canonical; empty = not kept
+	By         string          `json:"by,omitempty"`         // who approved it
+	At         time.Time       `json:"at"`                   // when it was approved, or first seen
+	Rest       *jsontext.Value `json:",embed"`
 }
 
 // members are the parts of a definition that count.
@@ -115,7 +118,7 @@ func (d *document) valid() bool {
 }
 
 // clone returns a copy that shares the versions.
-func (k *pinned) clone() *pinned { return &pinned{maps.Clone(k.Tools), k.kept} }
+func (k *pinned) clone() *pinned { return &pinned{maps.Clone(k.Tools), k.Rest, k.kept} }
 
 // valid reports whether pins that were read could have been written. It counts the bytes that are kept.
 func (k *pinned) valid() bool {

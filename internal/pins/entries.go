@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -110,7 +109,6 @@ func decode(value []byte) (*pinned, error) {
 	if err == nil {
 		err = json.Unmarshal(text, k)
 	}
-	maps.DeleteFunc(k.Tools, func(_ string, p pin) bool { return p == (pin{}) }) // only another version knows of these
 	if err == nil && !k.valid() {
 		err = errors.New("it is not a list of pins of this version")
 	}
@@ -125,10 +123,10 @@ func (k *pinned) encode() ([]byte, error) {
 		return value, err
 	}
 	for tool, p := range k.Tools {
-		k.put(tool, pin{Approved: p.Approved.withoutDefinition(), Latest: p.Latest.withoutDefinition()})
+		k.put(tool, pin{p.Approved.withoutDefinition(), p.Latest.withoutDefinition(), p.Rest})
 	}
 	value, err = k.compressed()
-	for err == nil && len(value) > maxEntry {
+	for err == nil && len(value) > maxEntry && len(k.Tools) > 0 {
 		tools := k.order()
 		for _, tool := range tools[len(tools)*maxEntry/len(value)*9/10:] {
 			delete(k.Tools, tool)

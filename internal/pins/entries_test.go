@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -191,19 +193,26 @@ func TestSharedBound(t *testing.T) {
 	}
 }
 
+// seen matches a version that this one has written.
+var seen = regexp.MustCompile(`\{"sha256":"[0-9a-f]*","definition":.*?,"at":"[^"]*"\}`)
+
 // An entry of another version, with more in it than this one knows or without what it writes besides, approves what it
-// says, and nothing else.
+// says, and nothing else. What this version does not know stays in it.
 func TestSharedVersions(t *testing.T) {
 	known, _ := replica(t, shared.NewMemory(), nil)
 	known.Check("hr", nil, true)
 	changed, _ := known.Check("hr", []pins.Tool{tool("x", object)}, false)
 	for name, c := range map[string]struct {
-		entry   string // %s stands for the hash of x
+		entry   string // %[1]s stands for the hash of x
 		refused string
+		stored  string // what the entry has of x and of itself once y is approved
 	}{
-		"newer":                 {`{"tools":{"x":{"approved":{"sha256":"%s","at":"2026-01-02T03:04:05Z","signed":{"by":1}},"later":[]},"y":{"later":{}}},"later":1}`, ""},
-		"older":                 {`{"tools":{"x":{"approved":{"sha256":"%s"}}}}`, ""},
-		"known to another only": {`{"tools":{"x":{"later":{"sha256":"%s"}}}}`, "was added"},
+		"newer": {`{"tools":{"x":{"approved":{"sha256":"%[1]s","at":"2026-01-02T03:04:05Z","signed":{"by":12345678901234567890}},"later":[]},"y":{"later":{}}},"later":1}`,
+			"", `{"tools":{"x":{"approved":{"sha256":"%[1]s","at":"2026-01-02T03:04:05Z","signed":{"by":12345678901234567890}},"later":[]},"y":{"approved":{},"later":{}}},"later":1}`},
+		"older": {`{"tools":{"x":{"approved":{"sha256":"%[1]s"}}}}`,
+			"", `{"tools":{"x":{"approved":{"sha256":"%[1]s","at":"0001-01-01T00:00:00Z"}},"y":{"approved":{}}}}`},
+		"known to another only": {`{"tools":{"x":{"later":{"sha256":"%[1]s"}}}}`,
+			"was added", `{"tools":{"x":{"latest":{},"later":{"sha256":"%[1]s"}},"y":{"approved":{}}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := shared.NewMemory()
@@ -224,6 +233,18 @@ func TestSharedVersions(t *testing.T) {
 			}
 			if s.Refusal("hr", "y", "") == "" {
 				t.Error("y: got no refusal, want that it was added")
+			}
+			if _, err := s.Approve("hr", pins.Selection{Tool: "y"}, "ann"); err != nil || s.Refusal("hr", "y", "") != "" {
+				t.Errorf("y: got %v and refusal %q, want it approved", err, s.Refusal("hr", "y", ""))
+			}
+			e, _ := state.Get(t.Context(), "pins/hr")
+			stored, err := io.ReadAll(flate.NewReader(bytes.NewReader(e.Value)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := seen.ReplaceAllString(string(stored), "{}")
+			if want := fmt.Sprintf(c.stored, changed["x"]); got != want {
+				t.Errorf("got the entry %s, want %s", got, want)
 			}
 		})
 	}

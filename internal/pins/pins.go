@@ -293,7 +293,8 @@ func (s *Store) Approve(server string, which Selection, by string) (approved []C
 		for _, c := range approved {
 			now := c.Latest
 			now.By, now.At = by, time.Now().UTC().Truncate(time.Second)
-			doc.Servers[server].put(c.Tool, pin{Approved: &now})
+			k := doc.Servers[server]
+			k.put(c.Tool, pin{Approved: &now, Rest: k.Tools[c.Tool].Rest})
 		}
 	})
 	s.mu.Lock()

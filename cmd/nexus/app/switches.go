@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -123,11 +124,11 @@ func (s *sharedSwitches) set(server string, enabled bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), switchTime)
 	defer cancel()
 	err := s.mirror.Update(ctx, switchKey, func(value []byte) ([]byte, error) {
-		var entry map[string]any
+		var entry map[string]json.RawMessage
 		if json.Unmarshal(value, &entry) != nil || entry == nil {
 			return json.Marshal(with(s.enabled(), server, enabled))
 		}
-		entry[server] = enabled // what another version has added stays
+		entry[server] = strconv.AppendBool(nil, enabled) // what another version has added stays
 		return json.Marshal(entry)
 	})
 	if err != nil {

@@ -60,7 +60,8 @@ func TestSharedSwitches_Versions(t *testing.T) {
 		enabled      map[string]bool
 	}{
 		"the same": {`{"a":false}`, `{"a":false,"work":false}`, map[string]bool{"a": false, "work": false}},
-		"newer": {`{"a":false,"by":{"a":"ann"},"list":[1]}`, `{"a":false,"by":{"a":"ann"},"list":[1],"work":false}`,
+		"newer": {`{"a":false,"by":{"a":"ann"},"list":[12345678901234567890]}`,
+			`{"a":false,"by":{"a":"ann"},"list":[12345678901234567890],"work":false}`,
 			map[string]bool{"a": false, "work": false}},
 		"no object": {`[]`, `{"work":false}`, map[string]bool{"work": false}},
 	} {

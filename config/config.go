@@ -36,6 +36,7 @@ type Config struct {
 	Warnings []string                  // ignored or ineffective settings, one line each
 
 	sources []source // as read, for Reload
+	others  []string // see Options
 }
 
 // Settings is the content of settings.yaml.

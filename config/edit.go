@@ -214,18 +214,22 @@ func (e *entry) removed() []byte {
 var onlyServers = regexp.MustCompile(`^(mcpServers:)([ \t]*(?:#.*)?\n)$`)
 
 // own returns the range of the lines that the server has for itself; an empty one if it shares them.
-func (e *entry) own() (from, to int) {
-	position := e.servers.Values[e.at].Key.GetToken().Position
+func (e *entry) own() (from, to int) { return ownLines(e.lines, e.servers.Values[e.at]) }
+
+// ownLines returns the range of the lines that a member of a mapping has for itself; an empty one if it shares them.
+func ownLines(lines []string, m *ast.MappingValueNode) (from, to int) {
+	position := m.Key.GetToken().Position
 	from, indent := position.Line-1, position.Column-1
-	if strings.TrimSpace(e.lines[from][:min(indent, len(e.lines[from]))]) != "" {
+	if strings.TrimSpace(lines[from][:min(indent, len(lines[from]))]) != "" {
 		return 0, 0
 	}
 	to = from + 1
-	for i, line := range e.lines[to:] {
+	for i, line := range lines[to:] {
 		text := strings.TrimLeft(line, " \t")
-		switch {
-		case strings.TrimSpace(text) == "": // belongs to what follows
-		case len(line)-len(text) > indent, text[0] == '}', text[0] == ']':
+		switch depth := len(line) - len(text); {
+		case strings.TrimSpace(text) == "", depth <= indent && text[0] == '#': // belongs to what follows
+		case depth > indent, text[0] == '}', text[0] == ']',
+			depth == indent && text[0] == '-' && !strings.HasPrefix(text, "---"): // the value is a list
 			to = from + i + 2
 		default:
 			return from, to

@@ -117,10 +117,7 @@ type keysFile struct {
 }
 
 func openKeys(folder string) (*keysFile, error) {
-	name := filepath.Join(folder, "settings.yaml")
-	if found := variants(folder, "settings"); len(found) > 0 {
-		name = found[0]
-	}
+	name := settingsFile(folder)
 	file, err := change.Read(name)
 	if err != nil {
 		return nil, err
@@ -148,6 +145,14 @@ func (s *keysFile) below(m *ast.MappingValueNode) int {
 	line := m.Key.GetToken().Position.Line
 	s.lines[line-1] = emptyValue.ReplaceAllString(s.lines[line-1], "$1$2")
 	return line
+}
+
+// settingsFile returns the file for the settings of a folder, whether it exists or not.
+func settingsFile(folder string) string {
+	if found := variants(folder, "settings"); len(found) > 0 {
+		return found[0]
+	}
+	return filepath.Join(folder, "settings.yaml")
 }
 
 // item returns the range of the lines of a key and the indentation of its dash; begin is -1 if the form is unknown.

@@ -26,7 +26,7 @@ const DefaultFolder = "config"
 type Options struct {
 	Env    func(string) (string, bool) // looks up environment variables; nil = os.LookupEnv
 	NoFile bool                        // without paths use the defaults, even if DefaultFolder exists
-	Others []string                    // names of servers that no file configures
+	Others []string                    // names of servers that no file configures; nil = for Reload, those of used
 
 	programs bool // look at this machine, see checker
 	strict   bool // a variable of a server that is not set is a mistake
@@ -64,6 +64,9 @@ func load(paths []string, opts Options, used *Config) (Config, error) {
 	c := loader{newChecker(opts.Env)}
 	c.programs, c.strict, c.used, c.others = opts.programs && opts.Env == nil, opts.strict, used, opts.Others
 	c.planned = opts.planned
+	if used != nil && opts.Others == nil {
+		c.others = used.others
+	}
 	files, err := filesAt(paths, opts)
 	if err != nil {
 		return Config{}, err
@@ -85,7 +88,7 @@ func load(paths []string, opts Options, used *Config) (Config, error) {
 	}
 	settingsCheck(c).settings(&cfg.Settings)
 	c.sources(cfg)
-	cfg.Files, cfg.Warnings = files, c.warnings
+	cfg.Files, cfg.Warnings, cfg.others = files, c.warnings, c.others
 	if c.err != nil {
 		return Config{}, c.err
 	}
@@ -112,6 +115,9 @@ func filesAt(paths []string, opts Options) (files []string, err error) {
 		before := len(files)
 		for _, name := range folderFiles {
 			found := variants(path, name)
+			if file := filepath.Join(path, name+".yaml"); len(found) == 0 && opts.planned[file] != nil {
+				found = []string{file}
+			}
 			if len(found) > 1 {
 				return nil, mistake(path, nil, "holds %s; keep one", orList(baseNames(found), "and"))
 			}

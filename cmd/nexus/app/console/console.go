@@ -111,6 +111,8 @@ func New(o Options) *Console {
 		"POST /ui/api/explain":                func(w http.ResponseWriter, r *http.Request, v Viewer) { explain(c, w, r, v) },
 		"POST /ui/api/keys":                   func(w http.ResponseWriter, r *http.Request, v Viewer) { createKey(c, w, r, v) },
 		"POST /ui/api/keys/{name}/revoke":     func(w http.ResponseWriter, r *http.Request, v Viewer) { revokeKey(c, w, r, v) },
+		"GET /ui/api/blocks/{block...}":       func(w http.ResponseWriter, r *http.Request, v Viewer) { block(c, w, r, v) },
+		"POST /ui/api/blocks/{block...}":      func(w http.ResponseWriter, r *http.Request, v Viewer) { replaceBlock(c, w, r, v) },
 		"POST /ui/api/replicas/{name}/drain":  c.opts.drain,
 	} {
 		c.mux.Handle(path, own(func(w http.ResponseWriter, r *http.Request) {

@@ -199,7 +199,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"views", testViews}, {"empty views", testEmptyViews}, {"failing step", testFailingStep}, {"filters", testFilters},
 		{"lost connection", testLostConnection}, {"ask", testAsk}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
-		{"consent", testConsent}, {"form", testForm}, {"access", testAccess}, {"keys", testKeys}, {"add server", testAddServer}, {"approve tool", testApproveTool}, {"markdown", testMarkdown},
+		{"consent", testConsent}, {"form", testForm}, {"access", testAccess}, {"keys", testKeys}, {"add server", testAddServer}, {"editor", testEditor}, {"approve tool", testApproveTool}, {"markdown", testMarkdown},
 		{"live", testLive}, {"many tabs", testManyTabs}, {"hostile names", testHostileNames}, {"large plan", testLargePlan},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, b, s) })

@@ -19,6 +19,7 @@ export async function access({ main }) {
     [all, { servers }] = await Promise.all([get("access"), get("servers")]);
     const revoke = (k) => k.name === "env" ? h("span", { class: "muted" }, "of NEXUS_API_KEY") :
       order(`revoke-${k.name}`, "Revoke", k.name, `keys/${encodeURIComponent(k.name)}/revoke`, {}, load, "Who uses this key is refused from then on. This cannot be undone.");
+    const edit = (name) => all.can_edit && h("p", {}, h("a", { href: `#/access/${name}` }, `Edit the ${name}`));
     renew(lists,
       section("keys", "API keys", all.issuer && muted("Access tokens of ", code(all.issuer), " are accepted, too."),
         all.keys.length ? table("API keys", ["Name", "May use", "Sees all callers", ...all.can_edit ? [""] : []], all.keys.map((k) => [h("strong", {}, k.name), may(k), k.ops ? badge("ok", "ops: true") : "no", ...all.can_edit ? [revoke(k)] : []])) :
@@ -26,11 +27,11 @@ export async function access({ main }) {
         !all.can_edit && [muted("This prints a key and the settings that accept it:"), copied("nexus keys new NAME")]),
       section("profiles", "Profiles",
         all.profiles.length ? table("Profiles", ["Name", "Path", "Surface", "May use"], all.profiles.map((p) => [h("strong", {}, p.name), code(p.path), p.surface, may(p)])) :
-          muted("None. A profile is a part of the servers and tools with a path of its own: ", code("profiles: {support: {servers: [hr]}}"), " in settings.yaml.")),
+          muted("None. A profile is a part of the servers and tools with a path of its own: ", code("profiles: {support: {servers: [hr]}}"), " in settings.yaml."), edit("profiles")),
       section("pins", "Changed tools", changed(servers)),
       section("policy", "Policy",
         all.policy.length ? table("Policy", ["Rule", "When", "Then", "Reason"], all.policy.map((r, i) => [code(`policy[${i}]`), code(r.when), badge(r.then), r.reason || ""])) :
-          muted("There are no rules; the built-in ones decide. Writes: ", code(`confirm_writes: ${all.confirm_writes}`), ".")));
+          muted("There are no rules; the built-in ones decide. Writes: ", code(`confirm_writes: ${all.confirm_writes}`), "."), edit("policy")));
   };
   await load();
   put(main, h("h1", {}, "Access"), lists, all.can_edit && maker(servers, load), explainer(all, servers));

@@ -24,7 +24,7 @@ export async function adder({ main }) {
     put(out, muted(isTry ? "Trying; a command may have to be downloaded first…" : "Adding…"));
     try {
       const answer = await post("servers", order);
-      if (isTry) put(out, h("p", {}, badge("ok", "it works"), ` ${count(answer.tools.length, "tool")}. Nothing is added yet.`), answer.tools.length ? table("Tools", ["Tool", "Description"], answer.tools.map((t) => [t.name, t.description])) : "");
+      if (isTry) put(out, tried(answer.tools, "Nothing is added yet."));
       else {
         e.target.reset();
         put(out, h("p", {}, badge("ok", "added"), " ", h("a", { href: "#/servers" }, "See the servers")), answer.warnings?.map((x) => muted(x)), answer.warning && wrong(answer.warning));
@@ -39,6 +39,9 @@ export async function adder({ main }) {
       muted("Values of headers and variables go to secrets.env beside the configuration, and are not shown again."), h("p", { class: "buttons" }, buttons)), out);
   return { title: "Add a server" };
 }
+
+// tried shows the tools of a server that has been tried.
+export const tried = (tools, note) => [h("p", {}, badge("ok", "it works"), ` ${count(tools.length, "tool")}. ${note}`), tools.length && table("Tools", ["Tool", "Description"], tools.map((t) => [t.name, t.description]))];
 
 // pairs makes rows for names and secret values.
 function pairs(title, example) {

@@ -10,11 +10,12 @@ import { ask } from "./ask.js";
 import { sessions, models } from "./others.js";
 import { access } from "./access.js";
 import { adder } from "./adder.js";
+import { editor } from "./editor.js";
 
 // A view gets { main, path, params } and returns { title, refresh(change), leave() }, all optional but the title.
 const views = { __proto__: null,
-  now: () => now, servers: (p) => p[0] === "+" ? adder : p[0] ? server : servers, tools: (p) => p.length > 1 ? tool : tools,
-  queries: (p) => p[0] ? query : queries, ask: () => ask, sessions: () => sessions, models: () => models, access: () => access,
+  now: () => now, servers: (p) => p[0] === "+" ? adder : p[1] ? editor : p[0] ? server : servers, tools: (p) => p.length > 1 ? tool : tools,
+  queries: (p) => p[0] ? query : queries, ask: () => ask, sessions: () => sessions, models: () => models, access: (p) => p[0] ? editor : access,
 };
 
 const main = document.getElementById("main");

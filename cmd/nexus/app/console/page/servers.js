@@ -66,6 +66,7 @@ export async function server({ main, path }) {
       h("div", { class: "head" }, h("h1", {}, name), badge(s.status),
         all.can_switch && s.status !== "disabled" && order(`restart-${name}`, "Restart", name, api(name) + "/restart", {}, load, "Its process or sessions end and start again. Calls in flight have 5 s to finish."),
         toggle(s, all.can_switch, load),
+        all.can_edit && h("a", { href: link(name) + "/edit" }, "Edit"),
         all.can_edit && order(`remove-${name}`, "Remove", name, api(name) + "/remove", {}, (removed) => { if (removed) location.hash = "#/servers"; }, "It is taken out of the configuration, with its secrets, and its tools disappear for every client.")),
       problem(s) && h("p", { class: "problem" }, problem(s)) || "",
       facts(["Transport", s.transport], ["Data", s.private ? "private" : ""], ["Protocol", s.protocol_version], ["In this state since", when(s.since)], ["Last healthy", s.last_healthy && when(s.last_healthy)],

@@ -142,10 +142,17 @@ func unquote(text string, open rune) (string, int) {
 }
 
 var (
-	unitNumber = regexp.MustCompile(`^\d+\pL{1,3}$`)
-	hasLetter  = regexp.MustCompile(`\pL`)
-	hasDigit   = regexp.MustCompile(`\d`)
+	hasLetter = regexp.MustCompile(`\pL`)
+	hasDigit  = regexp.MustCompile(`\d`)
 )
+
+// numberWithUnit reports whether a text is digits and one to three letters, such as 5km.
+func numberWithUnit(text string) bool {
+	unit := strings.TrimLeft(text, "0123456789")
+	letters := utf8.RuneCountInString(unit)
+	notLetter := func(r rune) bool { return !unicode.IsLetter(r) }
+	return unit != text && letters >= 1 && letters <= 3 && !strings.ContainsFunc(unit, notLetter)
+}
 
 // normalize reads the value of a token. It reports whether the token has the form.
 func (t *token) normalize(now time.Time) bool {
@@ -155,7 +162,7 @@ func (t *token) normalize(now time.Time) bool {
 	case identifier:
 		t.text = strings.TrimPrefix(t.text, "#")
 		coded := hasLetter.MatchString(t.text) || strings.ContainsAny(t.text, "-_:") || strings.Count(t.text, ".") > 1
-		return hasDigit.MatchString(t.text) && coded && !unitNumber.MatchString(t.text)
+		return hasDigit.MatchString(t.text) && coded && !numberWithUnit(t.text)
 	case number:
 		digits := strings.NewReplacer(",", "", "$", "", "€", "", "£", "", "%", "", "+", "", "#", "").Replace(t.text)
 		n, err := strconv.ParseFloat(digits, 64)

@@ -11,13 +11,16 @@ import (
 // Patience bounds what tests wait for. It is ample: only a test that fails waits so long.
 const Patience = 30 * time.Second
 
-// Eventually polls until ok holds, and fails the test if that takes too long. What says what is waited for.
+// Eventually polls until ok holds, and fails the test if that takes too long. What says what is waited for. It polls less
+// often the longer it waits, because what it waits for needs the processor, too.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(Patience); !ok(); time.Sleep(time.Millisecond) {
+	pause := time.Millisecond
+	for end := time.Now().Add(Patience); !ok(); pause = min(2*pause, 50*time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited %v for this: %s", Patience, what)
 		}
+		time.Sleep(pause)
 	}
 }
 

@@ -147,6 +147,7 @@ func TestAddHostile(t *testing.T) {
 	quote := func(s string) string { raw, _ := json.Marshal(s); return string(raw) }
 	for _, text := range hostile {
 		q := quote(text)
+		var lines, places []string
 		for place, server := range map[string]string{
 			"name":          `{"name":` + quote("x/"+text+"y") + `,"packages":[{"registryType":"npm","identifier":"b"}]}`,
 			"npm":           `{"name":"x/y","packages":[{"registryType":"npm","identifier":` + q + `}]}`,
@@ -164,17 +165,19 @@ func TestAddHostile(t *testing.T) {
 			"header":        `{"name":"x/y","remotes":[{"type":"sse","url":"https://h/sse","headers":[{"name":` + q + `,"isRequired":true}]}]}`,
 			"header, value": `{"name":"x/y","remotes":[{"type":"sse","url":"https://h/sse","headers":[{"name":"A","isRequired":true,"value":` + q + `}]}]}`,
 		} {
-			c := search(t, server).Add()
-			if c.Line == "" {
-				continue
+			if c := search(t, server).Add(); c.Line != "" {
+				lines, places = append(lines, c.Line), append(places, place)
 			}
-			out, err := exec.Command(bash, "-c", `set -f; nexus() { printf '%s\0' "$@"; }; `+c.Line).Output()
-			if err != nil {
-				t.Errorf("%s %q: %s: %v", place, text, c.Line, err)
-				continue
-			}
-			words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-			checkWords(t, place, text, c.Line, words)
+		}
+		script := `set -f; nexus() { printf '%s\0' "$@"; printf '\n\0'; }; ` + strings.Join(lines, "\n")
+		out, err := exec.Command(bash, "-c", script).Output()
+		given := strings.Split(strings.TrimSuffix(string(out), "\x00\n\x00"), "\x00\n\x00")
+		if err != nil || len(given) != len(lines) {
+			t.Errorf("%q: %s: %v, %q", text, script, err, given)
+			continue
+		}
+		for i, words := range given {
+			checkWords(t, places[i], text, lines[i], strings.Split(words, "\x00"))
 		}
 	}
 }

@@ -1,6 +1,6 @@
 # Completion of nexus for fish. In ~/.config/fish/config.fish:  nexus completion fish | source
 function __nexus_complete
 	set -l words (commandline -opc)
-	$words[1] complete -- $words[2..-1] "$(commandline -ct)" 2>/dev/null
+	command nexus complete -- $words[2..-1] "$(commandline -ct)" 2>/dev/null
 end
 complete -c nexus -n 'test -n "$(__nexus_complete)"' -f -a '(__nexus_complete)'

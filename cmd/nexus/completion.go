@@ -45,9 +45,17 @@ var inShells = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 func (c *completeCmd) Run(w *world, app *kong.Kong) error {
 	last := len(c.Words) - 1
-	for _, word := range follow(app.Model.Node, c.Words[:last]).next(c.Words[last]) {
-		if name, help := word[0], word[1]; strings.HasPrefix(name, c.Words[last]) && inShells.MatchString(name) {
-			fmt.Fprintf(w.stdout, "%s\t%s\n", name, firstLine(help, maxDescription))
+	before, begin, prefix := c.Words[:last], c.Words[last], ""
+	p := follow(app.Model.Node, before)
+	if flag, value, found := strings.Cut(begin, "="); found && !p.rest && p.flag == nil {
+		if p = follow(app.Model.Node, append(slices.Clip(before), flag)); p.flag == nil {
+			return nil
+		}
+		prefix, begin = flag+"=", value
+	}
+	for _, word := range p.next(begin) {
+		if name, help := word[0], word[1]; strings.HasPrefix(name, begin) && inShells.MatchString(name) {
+			fmt.Fprintf(w.stdout, "%s%s\t%s\n", prefix, name, firstLine(help, maxDescription))
 		}
 	}
 	return nil
@@ -67,19 +75,19 @@ func follow(node *kong.Node, words []string) *place {
 	p := &place{node: node}
 	for _, word := range words {
 		switch {
-		case p.flag != nil && word == "=": // bash cuts words there
 		case p.flag != nil:
-			if p.flag.Name == "config" {
-				p.config = append(p.config, word)
-			}
-			p.flag = nil
+			p.set(word)
 		case word == "--":
 			p.rest = true
 			return p
 		case strings.HasPrefix(word, "-"):
-			i := slices.IndexFunc(p.flags(), func(f *kong.Flag) bool { return "--"+f.Name == word })
-			if i >= 0 && !p.flags()[i].IsBool() {
-				p.flag = p.flags()[i].Value
+			name, value, found := strings.Cut(word, "=")
+			i := slices.IndexFunc(p.flags(), func(f *kong.Flag) bool { return "--"+f.Name == name })
+			if i < 0 || p.flags()[i].IsBool() {
+				continue
+			}
+			if p.flag = p.flags()[i].Value; found {
+				p.set(value)
 			}
 		default:
 			i := slices.IndexFunc(shown(p.node), func(n *kong.Node) bool { return n.Name == word })
@@ -91,6 +99,14 @@ func follow(node *kong.Node, words []string) *place {
 		}
 	}
 	return p
+}
+
+// set gives the flag its value.
+func (p *place) set(value string) {
+	if p.flag.Name == "config" {
+		p.config = append(p.config, value)
+	}
+	p.flag = nil
 }
 
 // command returns the command that runs here.

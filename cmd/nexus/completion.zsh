@@ -4,12 +4,13 @@ compdef _nexus nexus
 _nexus() {
 	local line
 	local -a found
-	for line in "${(@f)$("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+	for line in "${(@f)$(command nexus complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}"; do
 		[[ -z $line ]] || found+=("${line/$'\t'/:}")
 	done
 	if (($#found)); then
 		_describe nexus found
 	else
+		compset -P '--*='
 		_files
 	fi
 }

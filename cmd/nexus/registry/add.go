@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -21,18 +23,33 @@ func (e Entry) Add() Command {
 	if name == "" {
 		return Command{Needs: []string{"its name has no letters"}}
 	}
+	var ways []func(name string) (Command, error)
 	for _, p := range e.detail.Packages {
-		if c, ok := p.add(name); ok {
-			return c
-		}
+		ways = append(ways, p.add)
 	}
 	for _, t := range e.detail.Remotes {
-		if c, ok := t.add(name); ok {
+		ways = append(ways, t.add)
+	}
+	why := errNone
+	for _, add := range ways {
+		c, err := add(name)
+		switch {
+		case err == nil:
 			return c
+		case errors.Is(why, errNone):
+			why = err
 		}
 	}
-	return Command{Needs: []string{"this program has no command for it; see its own description"}}
+	return Command{Needs: []string{why.Error() + "; see its own description"}}
 }
+
+var errNone = errors.New("this program has no command for it")
+
+// Bounds of a command.
+const (
+	maxNeeds = 20
+	maxLine  = 2 << 10 // bytes
+)
 
 var (
 	notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -48,6 +65,12 @@ var (
 	// there in sh, bash, zsh, fish, cmd and PowerShell.
 	plain  = regexp.MustCompile(`^[A-Za-z0-9./:_-][A-Za-z0-9./:_=+-]*$`)
 	quoted = regexp.MustCompile(`^[A-Za-z0-9 ./:_=+@?&,;()<>{}|*#~-]*$`)
+
+	// steering matches variables that change which program runs, what it loads, or where it comes from: those of the
+	// system, of npx, uvx and docker, and of what they run.
+	steering = regexp.MustCompile(`(?i)^(?:(?:ld|dyld|docker|npm|uv|pip|xdg)_.*|python.*|bash_env|` +
+		`node_(?:options|path|extra_ca_certs|tls_.*)|.*java_(?:tool_)?options|ssl_cert_.*|` +
+		`path|pathext|comspec|home|userprofile|(?:local)?appdata|.*_proxy)$`)
 )
 
 // serverName returns a name for the server in servers.yaml.
@@ -56,25 +79,30 @@ func serverName(name string) string {
 	return strings.Trim(notInNames.ReplaceAllString(name, "-"), "-")
 }
 
-// line returns a command line; ok is false if a word cannot be in one.
-func (c Command) line(words ...string) (_ Command, ok bool) {
+// line returns a command line, or why there is none.
+func (c Command) line(words ...string) (Command, error) {
 	for i, word := range words {
 		switch {
 		case plain.MatchString(word):
 		case quoted.MatchString(word):
 			words[i] = `"` + word + `"`
 		default:
-			return Command{}, false
+			return c, errNone
 		}
 	}
-	c.Line = strings.Join(words, " ")
-	return c, true
+	if c.Line = strings.Join(words, " "); len(c.Line) > maxLine {
+		return c, fmt.Errorf("its command would have more than %d bytes", maxLine)
+	}
+	if len(c.Needs) > maxNeeds {
+		return c, fmt.Errorf("it needs more than %d values", maxNeeds)
+	}
+	return c, nil
 }
 
-// add returns the command line for a package; ok is false if there is none.
-func (p packaged) add(name string) (c Command, ok bool) {
+// add returns the command line for a package, or why there is none.
+func (p packaged) add(name string) (c Command, err error) {
 	if p.Transport.Type != "" && p.Transport.Type != "stdio" || p.Version != "" && !version.MatchString(p.Version) {
-		return c, false
+		return c, errNone
 	}
 	words := []string{"nexus", "server", "add", name}
 	var variables []string
@@ -83,10 +111,13 @@ func (p packaged) add(name string) (c Command, ok bool) {
 		if value == "" && v.IsRequired {
 			value = v.Default
 		}
+		known, steers := variable.MatchString(v.Name), steering.MatchString(v.Name)
 		switch {
-		case !variable.MatchString(v.Name) && v.IsRequired:
-			return c, false
-		case !variable.MatchString(v.Name):
+		case !known && v.IsRequired:
+			return c, errNone
+		case steers && (v.IsRequired || value != ""):
+			return c, fmt.Errorf("it gets no command, because it sets %s, which changes what is run", v.Name)
+		case !known || steers:
 		case value != "" && !strings.Contains(value, "{"):
 			words, variables = append(words, "--env", v.Name+"="+value), append(variables, v.Name)
 		case v.IsRequired:
@@ -122,7 +153,7 @@ func (p packaged) add(name string) (c Command, ok bool) {
 		}
 		words = append(words, image)
 	default:
-		return c, false
+		return c, errNone
 	}
 	for _, a := range p.PackageArguments {
 		more, needs := a.words()
@@ -153,12 +184,12 @@ func (a input) words() (words, needs []string) {
 	return []string{value}, needs
 }
 
-// add returns the command line for an address; ok is false if there is none.
-func (t transport) add(name string) (c Command, ok bool) {
+// add returns the command line for an address, or why there is none.
+func (t transport) add(name string) (c Command, err error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 		strings.ContainsAny(t.URL, "{}") {
-		return c, false
+		return c, errNone
 	}
 	words := []string{"nexus", "server", "add", name, "--url", t.URL}
 	if path := strings.TrimSuffix(u.Path, "/"); t.Type == "sse" && !strings.HasSuffix(path, "/sse") {
@@ -170,7 +201,7 @@ func (t transport) add(name string) (c Command, ok bool) {
 		known := headerName.MatchString(h.Name)
 		switch {
 		case !known && h.IsRequired:
-			return c, false
+			return c, errNone
 		case known && (h.IsRequired || h.IsSecret):
 			words = append(words, "--header", h.Name)
 			c.Needs = append(c.Needs, h.need("asks for "+h.Name))

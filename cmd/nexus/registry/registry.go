@@ -28,6 +28,8 @@ const (
 	maxBytes = 8 << 20 // of the answer
 	page     = 100     // servers asked for; the most that the official registry gives at once
 	maxText  = 300     // of a text that is shown, in bytes
+
+	maxRedirects = 5
 )
 
 // Entry is a server in a registry, with texts for people on one line.
@@ -115,13 +117,24 @@ func Search(ctx context.Context, address string, words []string, most int) ([]En
 	return all, nil
 }
 
+// client does not follow a redirect that leaves https, and only a few others.
+var client = http.Client{CheckRedirect: func(next *http.Request, before []*http.Request) error {
+	switch {
+	case next.URL.Scheme != "https" && before[len(before)-1].URL.Scheme == "https":
+		return errors.New("it redirects from https to " + next.URL.Scheme)
+	case len(before) == maxRedirects:
+		return fmt.Errorf("it redirects more than %d times", maxRedirects)
+	}
+	return nil
+}}
+
 func get(ctx context.Context, u *url.URL) (found answer, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		return found, err
 	}
 	request.Header.Set("Accept", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 			err = wrapped.Err

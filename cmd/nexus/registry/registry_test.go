@@ -123,11 +123,64 @@ func TestAdd(t *testing.T) {
 			`nexus server add y-x --url https://h/mcp`, "",
 		},
 		{"package of another registry", `"packages":[{"registryType":"npm","registryBaseUrl":"https://evil.example","identifier":"b"}]`, "", "no command for it"},
+		{
+			"too many values", `"packages":[{"registryType":"npm","identifier":"b","environmentVariables":[` +
+				strings.Repeat(`{"name":"A","isRequired":true},`, 20) + `{"name":"B","isRequired":true}]}]`, "", "it needs more than 20 values; see",
+		},
+		{
+			"too long", `"packages":[{"registryType":"npm","identifier":"b","packageArguments":[{"value":"` + strings.Repeat("x", 2048) + `"}]}]`,
+			"", "its command would have more than 2048 bytes; see",
+		},
 		{"nothing", `"description":"d"`, "", "no command for it"},
 	} {
 		got := search(t, `{"name":"io.github.x/y_x",`+c.server+`}`).Add()
 		if got.Line != c.line || !strings.Contains(strings.Join(got.Needs, "|"), c.needs) || c.needs == "" && len(got.Needs) > 0 {
 			t.Errorf("%s: got\n%s\n%q, want\n%s\n%s", c.name, got.Line, got.Needs, c.line, c.needs)
+		}
+	}
+}
+
+// No command sets a variable that changes what is run. One that is not needed is left out.
+func TestAddSteering(t *testing.T) {
+	for name, steers := range map[string]bool{
+		"DOCKER_HOST": true, "LD_PRELOAD": true, "DYLD_INSERT_LIBRARIES": true, "NODE_OPTIONS": true, "npm_config_registry": true,
+		"NPM_CONFIG_REGISTRY": true, "UV_INDEX_URL": true, "PIP_INDEX_URL": true, "PYTHONPATH": true, "PATH": true, "Path": true,
+		"HOME": true, "HTTPS_PROXY": true, "all_proxy": true, "JAVA_TOOL_OPTIONS": true, "_JAVA_OPTIONS": true,
+		"NODE_ENV": false, "API_KEY": false, "HOME_URL": false, "FILE_PATH": false, "DOCKERHUB_TOKEN": false, "PROXY_KEY": false,
+	} {
+		for _, kind := range []string{"npm", "pypi", "oci"} {
+			for more, sets := range map[string]bool{`"isRequired":true`: true, `"value":"1"`: true, `"isSecret":true`: false} {
+				got := search(t, `{"name":"x/y","packages":[{"registryType":"`+kind+`","identifier":"b","environmentVariables":[{"name":"`+
+					name+`",`+more+`}]}]}`).Add()
+				said := strings.Contains(strings.Join(got.Needs, "|"), "it sets "+name)
+				if (got.Line == "") != (steers && sets) || said != (steers && sets) || steers && strings.Contains(got.Line, name) {
+					t.Errorf("%s %s %s: got %+v", kind, name, more, got)
+				}
+			}
+		}
+	}
+	got := search(t, `{"name":"x/y","packages":[{"registryType":"npm","identifier":"b","environmentVariables":[{"name":"PATH","isRequired":true}]}],
+		"remotes":[{"type":"streamable-http","url":"https://h/mcp"}]}`).Add()
+	if got.Line != "nexus server add y --url https://h/mcp" {
+		t.Errorf("got %+v, want the address", got)
+	}
+}
+
+// A redirect from https to http could be to anybody.
+func TestSearchRedirects(t *testing.T) {
+	plain := serve(t, `{"servers":[]}`)
+	to := plain
+	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusFound)
+	}))
+	t.Cleanup(web.Close)
+	usual := http.DefaultTransport
+	http.DefaultTransport = web.Client().Transport // trusts it
+	t.Cleanup(func() { http.DefaultTransport = usual })
+	for _, c := range []struct{ to, want string }{{plain, "redirects from https to http"}, {web.URL, "redirects more than 5 times"}} {
+		to = c.to
+		if found, err := registry.Search(t.Context(), web.URL, []string{"x"}, 10); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("to %s: got %v, %v, want that it %s", c.to, found, err, c.want)
 		}
 	}
 }

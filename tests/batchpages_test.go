@@ -50,13 +50,17 @@ func sample(t *testing.T, n, repeats, variant int) string {
 func TestBatchPages(t *testing.T) {
 	t.Parallel()
 	b := pages.Start(t)
-	for n, repeats := range map[int]int{10: 1, 50: 5, 10_000: 1} {
-		for name, page := range samplePages(t, n, repeats) {
+	light, phone := "light-desktop", "dark-phone"
+	for _, s := range []struct {
+		n, repeats int
+		looks      []string
+	}{{10, 1, []string{light}}, {50, 5, []string{light, phone}}, {10_000, 1, []string{phone}}} {
+		for name, page := range samplePages(t, s.n, s.repeats) {
 			if got := size(page); got >= 5_000_000 {
 				t.Errorf("%s: got %d bytes, want less than 5 MB", name, got)
 			}
-			for look, o := range map[string]pages.Options{"light-desktop": {}, "dark-phone": {Dark: true, Phone: true}} {
-				p := b.Open(t, "file://"+page, o)
+			for _, look := range s.looks {
+				p := b.Open(t, "file://"+page, pages.Options{Dark: look == phone, Phone: look == phone})
 				t.Logf("%s %s: %d bytes, interactive after %.0f ms", name, look, size(page),
 					pages.Eval[float64](p, `performance.getEntriesByType("navigation")[0].domInteractive`))
 				if got := pages.Eval[float64](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); got > 0 {
@@ -66,7 +70,7 @@ func TestBatchPages(t *testing.T) {
 				for _, problem := range p.Problems() {
 					t.Errorf("%s %s: %s", name, look, problem)
 				}
-				if n > 50 {
+				if s.n > 50 {
 					continue
 				}
 				// Of lines in detail some stand for all, for which axe-core takes minutes.

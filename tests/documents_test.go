@@ -172,7 +172,7 @@ func TestDocumentedCommands(t *testing.T) {
 			if router.MatchString(text) { // until it listens
 				text, _, _ = strings.Cut(text, " #")
 				text = router.ReplaceAllString(text, "$0 --listen 127.0.0.1:0") + " 2>log &\n" +
-					"until grep -q listening log || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!"
+					"until grep -q listening log || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $! || { cat log; false; }"
 			}
 			cmd := exec.Command("bash", "-c", text+"\n[ $? = "+want+" ]")
 			cmd.Dir = dir

@@ -19,6 +19,7 @@ const soon = 10 * time.Second
 // was called, since the query began.
 func (r *router) killed(plan, tool string, kill func()) (answer, time.Duration) {
 	r.t.Helper()
+	r.healthy()
 	began := time.Now()
 	var at time.Duration
 	m := r.tryCall("process_query", map[string]any{"query": "work", "plan": json.RawMessage(plan)}, func(n message) {

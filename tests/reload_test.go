@@ -29,6 +29,12 @@ func (r *router) healthz() string {
 	return string(body)
 }
 
+// healthy waits until all servers are connected.
+func (r *router) healthy() {
+	r.t.Helper()
+	mcptest.Eventually(r.t, "the servers to connect", func() bool { return strings.Contains(r.healthz(), `"status": "healthy"`) })
+}
+
 // configure replaces the configuration file, as editors do.
 func (r *router) configure(content string) {
 	r.t.Helper()

@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm/llmtest"
-	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
 // transcript is a question with what a careful reader of the prompts replied, in order, and what must come of it.
@@ -155,9 +154,7 @@ func (q transcript) run(t *testing.T, o *office) usage {
 		model = q.replay(t).BaseURL
 	}
 	r := serve(t, fmt.Sprintf("llm: {planner: {base_url: %q, model: transcript, timeout: 10m}}\nquery: {timeout: 10m}\n%s", model, o.servers(t)))
-	mcptest.Eventually(t, "the servers to connect", func() bool {
-		return strings.Contains(r.healthz(), `"status": "healthy"`)
-	})
+	r.healthy()
 	a := q.query(t, r.url)
 
 	var calls []string

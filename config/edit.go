@@ -26,7 +26,8 @@ type Removal struct {
 	File *change.Change
 	// Secrets plans to remove the variables of the SecretsFile that Add has made for the server, and that no file beside
 	// it names any more; nil if there are none. It may be called again, after another process has changed that file.
-	Secrets func() (*change.Change, error)
+	Secrets  func() (*change.Change, error)
+	Warnings []string // about what still names the server, one line each
 }
 
 // Remove plans to take a server out of the servers file; into is that file or its folder. Comments, order and all other
@@ -40,10 +41,11 @@ func Remove(into, name string) (*Removal, error) {
 	if err := e.edit(want, e.removed); err != nil {
 		return nil, err
 	}
-	if err := stillValid(e.name, e.file.After); err != nil {
+	warnings, err := stillValid(e.name, e.file.After)
+	if err != nil {
 		return nil, err
 	}
-	return &Removal{e.file, e.orphans}, nil
+	return &Removal{e.file, e.orphans, warnings}, nil
 }
 
 // Disable plans to disable a server in the servers file, or to enable it, as Remove does: it writes "disabled". It
@@ -64,28 +66,36 @@ func Disable(into, name string, disabled bool) (*change.Change, error) {
 	if err := e.edit(want, func() []byte { return e.marked(disabled) }); err != nil {
 		return nil, err
 	}
-	return e.file, stillValid(e.name, e.file.After)
+	_, err = stillValid(e.name, e.file.After)
+	return e.file, err
 }
 
 // stillValid returns the first mistake in the configuration of a file if it is valid now and would not be with text in
-// that file. A file of a folder is read with the others there.
-func stillValid(file string, text []byte) error {
+// that file, and otherwise the warnings that are new then. A file of a folder is read with the others there.
+func stillValid(file string, text []byte) (warnings []string, err error) {
 	path := file
 	if base := filepath.Base(file); slices.Contains(folderFiles, strings.TrimSuffix(base, filepath.Ext(base))) {
 		path = filepath.Dir(file)
 	}
-	if _, err := Load([]string{path}, Options{}); err != nil {
-		return nil // this change is not the reason, and may be a part of the mend
+	before, err := Load([]string{path}, Options{})
+	if err != nil {
+		return nil, nil // this change is not the reason, and may be a part of the mend
 	}
-	_, err := Load([]string{path}, Options{planned: map[string][]byte{file: text}})
+	after, err := Load([]string{path}, Options{planned: map[string][]byte{file: text}})
 	if wrong := (*Error)(nil); errors.As(err, &wrong) { // of several, the first
 		err = wrong
 	}
 	if err != nil {
-		return fmt.Errorf("this would leave a mistake in the configuration; change that first: %w", err)
+		return nil, fmt.Errorf("this would leave a mistake in the configuration; change that first: %w", err)
 	}
-	return nil
+	what := func(warning string) string { return position.ReplaceAllString(warning, ": ") }
+	return slices.DeleteFunc(after.Warnings, func(warning string) bool {
+		return slices.ContainsFunc(before.Warnings, func(old string) bool { return what(old) == what(warning) })
+	}), nil
 }
+
+// position matches the place in a file of a mistake, which a change of the file moves.
+var position = regexp.MustCompile(`:\d+:\d+: `)
 
 const disabledKey = "disabled"
 

@@ -150,20 +150,28 @@ func TestChangesLeaveNoMistake(t *testing.T) {
 	const keys = "auth:\n  api_keys:\n    - {name: a, env: A_KEY}\n    - name: b\n      env: B_KEY\n      servers: [hr]\n"
 	t.Setenv("A_KEY", "abcdefghijklmnopqrstuvwxyz")
 	t.Setenv("B_KEY", "abcdefghijklmnopqrstuvwxyy")
-	for _, row := range []struct{ name, settings, remove, problem string }{
-		{"of a profile", "profiles: {support: {servers: [hr]}}\n", "hr", "hr"},
-		{"of a key, which is a warning", keys, "hr", ""},
-		{"of nothing", keys, "it", ""},
-		{"a mistake before", "listen: x\n" + keys, "hr", ""},
+	for _, row := range []struct{ name, settings, remove, problem, warning string }{
+		{"of a profile", "profiles: {support: {servers: [hr]}}\n", "hr", "hr", ""},
+		{"of a rule", "policy:\n  - {when: 'server == \"hr\"', then: deny}\n", "hr", "hr", ""},
+		{"of a key, which is a warning", keys, "hr", "", "settings.yaml:6:17: auth.api_keys[1].servers[0] names no server"},
+		{
+			"of a limit, which is a warning", keys + "rate_limit: {tools: [it__a, x__b]}\n", "it", "",
+			"settings.yaml:7:22: rate_limit.tools[0] names no server and limits nothing",
+		},
+		{"of nothing", keys + "rate_limit: {tools: [x__b]}\n", "it", "", ""},
+		{"a mistake before", "listen: x\n" + keys, "hr", "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			folder := write(t, "servers.yaml", servers, "settings.yaml", row.settings)
 			for _, into := range []string{folder, filepath.Join(folder, "servers.yaml")} {
-				_, err := config.Remove(into, row.remove)
+				removal, err := config.Remove(into, row.remove)
 				switch {
 				case row.problem == "" && err != nil:
 					t.Errorf("got %v", err)
 				case row.problem == "":
+					if got := strings.Join(removal.Warnings, "|"); got != row.warning && got != folder+"/"+row.warning {
+						t.Errorf("got the warnings %q, want %q", got, row.warning)
+					}
 				case err == nil || strings.Contains(err.Error(), "\n") ||
 					!strings.Contains(err.Error(), "change that first: "+folder+"/settings.yaml:") || !strings.Contains(err.Error(), row.problem):
 					t.Errorf("got %v, want where %s is named", err, row.problem)
@@ -173,6 +181,17 @@ func TestChangesLeaveNoMistake(t *testing.T) {
 				t.Errorf("Disable = %v, %v", c, err)
 			}
 		})
+	}
+}
+
+// Warnings about other names are not those of a removal, also if their lines move.
+func TestRemoveInOneFile(t *testing.T) {
+	file := filepath.Join(write(t, "all.yaml", "mcpServers:\n  a: {command: x}\n  b: {command: y}\nrate_limit: {tools: [b__x, c__x]}\n"), "all.yaml")
+	for name, want := range map[string]string{"a": "", "b": file + ":3:22: rate_limit.tools[0] names no server and limits nothing"} {
+		removal, err := config.Remove(file, name)
+		if err != nil || strings.Join(removal.Warnings, "|") != want {
+			t.Errorf("%s: got %+v, %v, want %q", name, removal, err, want)
+		}
 	}
 }
 

@@ -212,5 +212,6 @@ func (s *keysFile) change(want func(keys []any) []any) (*change.Change, error) {
 	if got, _ := settings(after); !reflect.DeepEqual(got, wanted) {
 		return nil, unknown
 	}
-	return s.file, stillValid(s.doc.name, s.file.After)
+	_, err = stillValid(s.doc.name, s.file.After)
+	return s.file, err
 }

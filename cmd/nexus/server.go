@@ -68,6 +68,9 @@ func (c *serverRemoveCmd) Run(w *world) error {
 		if err != nil {
 			return nil, err
 		}
+		for _, warning := range r.Warnings {
+			fmt.Fprintln(w.stderr, "nexus: after this, "+warning)
+		}
 		secrets, err := r.Secrets()
 		if err != nil || secrets == nil {
 			return []step{{Change: r.File}}, err

@@ -115,9 +115,12 @@ func testEditor(t *testing.T, b *browser.Browser, _ *site) {
 		p.Check()
 		p.Click("#editor button[value=save]")
 		p.Wait(`document.querySelector("[aria-live=polite]").textContent.includes("It is in force")`)
+		p.Screenshot("page-edit-saved-" + name)
 		visit(p, "#/access", `tool == "`+name+`"`)
+		p.Screenshot("page-access-edit-" + name)
 
 		visit(p, "#/servers/hr", "Changes of state")
+		p.Screenshot("page-server-edit-" + name)
 		p.Click(`a[href="#/servers/hr/edit"]`)
 		p.Wait(`document.querySelector("#text")?.value.startsWith("hr:")`)
 		p.Click("#editor button[value=try]")

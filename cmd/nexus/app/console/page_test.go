@@ -198,7 +198,7 @@ func TestPage(t *testing.T) {
 		test func(t *testing.T, b *browser.Browser, s *site)
 	}{
 		{"views", testViews}, {"empty views", testEmptyViews}, {"failing step", testFailingStep}, {"filters", testFilters},
-		{"lost connection", testLostConnection}, {"ask", testAsk}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
+		{"lost connection", testLostConnection}, {"ask", testAsk}, {"approve plan", testApprovePlan}, {"call tool", testCallTool}, {"switch server", testSwitchServer},
 		{"consent", testConsent}, {"form", testForm}, {"access", testAccess}, {"keys", testKeys}, {"add server", testAddServer}, {"editor", testEditor}, {"approve tool", testApproveTool}, {"markdown", testMarkdown},
 		{"live", testLive}, {"many tabs", testManyTabs}, {"hostile names", testHostileNames}, {"large plan", testLargePlan},
 	} {
@@ -351,6 +351,44 @@ func testAsk(t *testing.T, b *browser.Browser, s *site) {
 		return at.name === "code" && document.activeElement === at && document.querySelectorAll(".asked").length === 2;
 	})`) {
 		t.Error("the second form has the focus, want the first")
+	}
+}
+
+// What asks for consent fits on all screens. A plan that waits for approval is shown before it runs.
+func testApprovePlan(t *testing.T, b *browser.Browser, s *site) {
+	look := func(p *browser.Page, name string) {
+		t.Helper()
+		p.Screenshot(name)
+		p.Check()
+		if wide := browser.Eval[float64](p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
+			t.Errorf("%s is %v pixels too wide", name, wide)
+		}
+	}
+	for name, options := range map[string]browser.Options{"dark": {Dark: true}, "phone": {Phone: true}, "dark-phone": {Dark: true, Phone: true}} {
+		p := b.Open(t, s.base+"/ui/#/ask", options)
+		browser.Eval[bool](p, `(() => {
+			const real = fetch;
+			window.fetch = (url, o) => real(url, o?.body?.includes('"action"') ? { ...o, body: JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(o.body).id, error: { code: -32603, message: "nobody answers" } }) } : o);
+			return true;
+		})()`)
+		p.Type("#question", "Delete order 7")
+		p.Click("form.ask button.primary")
+		p.Wait(`document.querySelector(".asked")`)
+		look(p, "page-consent-"+name)
+		p.Click(".asked button.primary")
+		p.Wait(`document.querySelector(".answers .buttons button")`)
+		look(p, "page-approve-"+name)
+		p.Click(".answers .buttons button")
+		p.Wait(`document.querySelector("dialog[open]")?.textContent.includes("delete_order")`)
+		look(p, "page-approve-plan-"+name)
+		p.Click("dialog button.primary")
+		p.Wait(`document.querySelector(".answers")?.textContent.includes("It is done")`)
+
+		visit(p, "#/sessions", "Sessions")
+		call := `Arguments: {"to":"a-rather-long-address-of-somebody@department-of-long-names.example","subject":"Your order","text":"Dear customer,\nyour order is on its way. It will arrive within three working days.","ids":[1,2,3]}`
+		browser.Eval[bool](p, fmt.Sprintf(`import("./tools.js").then(({ elicited }) => { elicited({ message: %s, requestedSchema: { type: "object", properties: {} } }, document.querySelector("main")); return true; })`,
+			quoted(t, "Allow these 3 calls?\nData of hr and a-server-with-quite-a-long-name-that-nobody-would-want-to-type goes to mail.\nServer: mail\nTool: send_a_message_to_somebody\nReason: mail leaves the company\n"+strings.Repeat(call+"\n", 3)+"This tool is marked destructive.\n… and 12 calls that are not shown")))
+		look(p, "page-consent-loop-"+name)
 	}
 }
 

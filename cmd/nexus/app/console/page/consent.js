@@ -14,7 +14,7 @@ export function consent(message) {
     const flow = /^Data of (.+) goes to (.+)\.$/.exec(line);
     if (key === "Arguments") calls.at(-1).texts.push(value);
     else if (key === "Reason") why.push(`${value[0].toUpperCase()}${value.slice(1)}`);
-    else if (key) names.push([key, key === "From" ? value : code(value)]);
+    else if (key) names.push([key, key === "From" ? value : code(value), value.length > 20]);
     else if (flow) why.push(["Private data of ", h("strong", {}, flow[1]), " goes to ", h("strong", {}, flow[2]), "."]);
     else if (line.startsWith("The answer also applies to")) calls.push({ texts: [], notes: [] });
     else if (/^( |…)/.test(line)) calls.at(-1).notes.push(muted(line));

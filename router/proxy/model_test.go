@@ -17,6 +17,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -29,7 +30,7 @@ func TestInterleavings(t *testing.T) {
 
 // TestInterleavings_Replicas is TestInterleavings through three replicas and a balancer that takes another one for each
 // request, in time that the tests keep. Replicas hand their sessions over, leave, are killed, start again, and lose the
-// store. REPLICAS_SCHEDULES says how many schedules, REPLICAS_SEED runs one again.
+// store and each other. REPLICAS_SCHEDULES says how many schedules, REPLICAS_SEED runs one again.
 func TestInterleavings_Replicas(t *testing.T) {
 	setting{variables: "REPLICAS", schedules: 50, kinds: slices.Concat(opKinds, replicaKinds), replicated: true}.test(t)
 }
@@ -437,7 +438,7 @@ func (c *modelCall) adrift() bool {
 	}
 	c.actor.mu.Lock()
 	defer c.actor.mu.Unlock()
-	return c.answer.result+c.answer.err == ""
+	return c.answer.result == "" && (c.answer.err == "" || strings.Contains(c.answer.err, reason.OutcomeUnknown))
 }
 
 func (m *model) call(o op) {

@@ -349,7 +349,7 @@ func (rs *replicas) stop() {
 }
 
 // replicaKinds are kinds of ops that happen to replicas.
-var replicaKinds = strings.Fields(`kill kill kill drain retire start start start cut cut blackout heal pass pass`)
+var replicaKinds = strings.Fields(`kill kill kill drain retire start start start cut cut blackout heal pass pass part isolate`)
 
 func (m *model) replicate(o op) {
 	rs := m.rs
@@ -386,6 +386,10 @@ func (m *model) replicate(o op) {
 		}
 	case "blackout":
 		m.cutOff(rs.in(up)...)
+	case "part", "isolate":
+		if is == up && len(others) > 0 && !rs.moving() {
+			m.part(r, o.kind == "isolate")
+		}
 	case "heal":
 		rs.heal(rs.all[:]...)
 	case "pass":
@@ -403,6 +407,60 @@ func (m *model) cutOff(all ...*replica) {
 		m.rs.cutOff(r)
 	}
 	m.unlocked(func() { time.Sleep(noticed) }) // until then it may get sessions
+}
+
+// part cuts a replica off from the others for a while. Alone, also without the store, it loses its sessions to them, and
+// has ended these by then. Else nothing moves, though it takes the others for silent.
+func (m *model) part(r *replica, alone bool) {
+	rs := m.rs
+	rs.heal(rs.all[:]...)
+	m.unlocked(func() { time.Sleep(noticed) })
+	m.settle()
+	var before [3][]*replica
+	for i, a := range m.clients {
+		before[i] = m.homes(a)
+		crosses := len(before[i]) != 1 || (before[i][0] == r) != (a.own.through(a) == r)
+		if crosses && !a.resumable(&a.own) {
+			a.shaky = true
+			a.moves++
+		}
+	}
+	for _, c := range m.calls {
+		if crosses := c.request == nil || (c.request.peer.at() == r) != (c.answer.through(c.actor) == r); crosses && !c.done() {
+			m.cut(c) // by the replica that passes it on
+		}
+	}
+	if alone {
+		m.unsettle(r, true)
+	}
+	rs.mu.Lock()
+	rs.cut = time.Now()
+	rs.mu.Unlock()
+	r.store.SetCut(alone)
+	r.store.SetBlind(true)
+	rs.net.Isolate(r.host, true)
+	m.unlocked(func() { time.Sleep(10 * time.Second) })
+	for i, a := range m.clients {
+		if alone {
+			m.unlocked(func() { m.recover(0, a); m.recover(1, a) })
+		}
+		switch homes := m.homes(a); {
+		case alone && (len(homes) != 1 || homes[0] == r):
+			m.wrong("%s: got %d replicas with its session, want one that is not cut off", a.name, len(homes))
+		case !alone && !slices.Equal(homes, before[i]):
+			m.wrong("%s: its session has moved, want it to stay", a.name)
+		}
+	}
+	rs.net.Isolate(r.host, false)
+	r.store.SetBlind(false)
+	rs.heal(r)
+	m.unlocked(func() { time.Sleep(noticed) })
+}
+
+// cut notes that a call may end now.
+func (m *model) cut(c *modelCall) {
+	c.cut = true
+	m.disturb(func(of *modelCall) bool { return of == c })
 }
 
 // homes returns the replicas with sessions of a client at servers that have one for each.
@@ -452,8 +510,7 @@ func (m *model) unsettle(r *replica, killed bool) {
 		}
 		here := c.request == nil || c.request.peer.at() == r
 		if here || c.answer.through(c.actor) == r && !c.actor.resumable(c.answer) {
-			c.cut = true
-			m.disturb(func(of *modelCall) bool { return of == c })
+			m.cut(c)
 		}
 	}
 }

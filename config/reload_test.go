@@ -168,6 +168,18 @@ func TestReload_DefaultFolder(t *testing.T) {
 	}
 }
 
+// A reload knows the servers that no file configures from the last good configuration.
+func TestReload_Others(t *testing.T) {
+	dir := write(t, "settings.yaml", "policy: [{when: 'server == \"calculator\"', then: deny}]")
+	used, err := config.Load([]string{dir}, config.Options{Others: []string{"calculator"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := config.Reload([]string{dir}, config.Options{}, used); err != nil || !got.Same(used) {
+		t.Errorf("got %v, want the same configuration", err)
+	}
+}
+
 // What tokens may do never widens by files that say less, unless they say so.
 func TestReload_OAuth(t *testing.T) {
 	const guarded = "auth:\n  oauth:\n    issuer: https://auth.example.com\n    audience: nexus\n    scopes: [mcp]\n" +

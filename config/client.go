@@ -362,17 +362,18 @@ func insert(file, content string, before ast.Node, add []*ast.MappingValueNode) 
 	if err != nil {
 		return "", err
 	}
-	content, crlf := strings.ReplaceAll(content, "\r\n", "\n"), strings.Contains(content, "\r\n")
-	lines := strings.Split(strings.TrimSuffix(content, "\n"), "\n")
-	if content == "" {
-		lines = nil
+	lines, end := splitLines([]byte(content))
+	if last := len(lines) - 1; last >= 0 && !strings.HasSuffix(lines[last], "\n") {
+		lines[last] += end
 	}
-	key := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "mcpServers:") })
+	key := slices.IndexFunc(lines, func(line string) bool {
+		return strings.HasPrefix(strings.TrimPrefix(line, "\ufeff"), "mcpServers:")
+	})
 	if key < 0 {
 		if len(lines) > 0 {
-			lines = append(lines, "")
+			lines = append(lines, end)
 		}
-		lines = append(lines, "mcpServers:")
+		lines = append(lines, "mcpServers:"+end)
 		key = len(lines) - 1
 	}
 	indent := "  "
@@ -381,21 +382,18 @@ func insert(file, content string, before ast.Node, add []*ast.MappingValueNode) 
 	} else {
 		lines[key] = emptyValue.ReplaceAllString(lines[key], "$1$2")
 	}
-	end := key + 1 // index after the last line of the servers
-	for i := end; i < len(lines); i++ {
+	below := key + 1 // index after the last line of the servers
+	for i := below; i < len(lines); i++ {
 		line := lines[i]
-		if line != "" && !strings.ContainsAny(line[:1], " \t#") {
+		if !strings.ContainsAny(line[:1], " \t#\r\n") {
 			break
 		}
 		if strings.TrimSpace(line) != "" && line[0] != '#' {
-			end = i + 1
+			below = i + 1
 		}
 	}
-	text := indent + strings.ReplaceAll(strings.TrimSuffix(string(added), "\n"), "\n", "\n"+indent)
-	merged := strings.Join(slices.Insert(lines, end, text), "\n") + "\n"
-	if crlf {
-		merged = strings.ReplaceAll(merged, "\n", "\r\n")
-	}
+	text := indent + strings.ReplaceAll(strings.TrimSuffix(string(added), "\n"), "\n", end+indent) + end
+	merged := strings.Join(slices.Insert(lines, below, text), "")
 	after, err := parseServers(file, merged)
 	if err != nil || !reflect.DeepEqual(plain(after), want) {
 		return "", fmt.Errorf("%s: cannot add to mcpServers in its current form; write it as an indented block", file)

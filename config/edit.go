@@ -108,6 +108,19 @@ type entry struct {
 	servers *ast.MappingNode
 	at      int      // index of the server
 	lines   []string // of the text, with their ends
+	end     string   // of a new line
+}
+
+// splitLines returns the lines of a text with their ends, and the end of a new one.
+func splitLines(text []byte) (lines []string, end string) {
+	lines = strings.SplitAfter(string(text), "\n")
+	if last := len(lines) - 1; lines[last] == "" {
+		lines = lines[:last]
+	}
+	if bytes.Contains(text, []byte("\r\n")) {
+		return lines, "\r\n"
+	}
+	return lines, "\n"
 }
 
 func openEntry(into, name string) (*entry, error) {
@@ -123,8 +136,8 @@ func openEntry(into, name string) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := strings.ReplaceAll(string(ch.Before), "\r\n", "\n")
-	e := &entry{name: file, file: ch, doc: doc, lines: strings.SplitAfter(text, "\n")}
+	e := &entry{name: file, file: ch, doc: doc}
+	e.lines, e.end = splitLines(ch.Before)
 	var all ast.Node
 	e.path, all = serversIn(doc)
 	var names []string
@@ -154,9 +167,6 @@ func (e *entry) value() ast.Node { return e.servers.Values[e.at].Value }
 // entry, and nothing else has changed.
 func (e *entry) edit(want yaml.MapSlice, text func() []byte) error {
 	e.file.After = text()
-	if !e.json() && bytes.Contains(e.file.Before, []byte("\r\n")) {
-		e.file.After = bytes.ReplaceAll(e.file.After, []byte("\n"), []byte("\r\n"))
-	}
 	after, err := parse(e.name, e.file.After, e.doc.json)
 	if err == nil {
 		_, got := serversIn(after)
@@ -221,7 +231,7 @@ func (e *entry) removed() []byte {
 }
 
 // onlyServers is the line of an mcpServers key whose entries follow.
-var onlyServers = regexp.MustCompile(`^(mcpServers:)([ \t]*(?:#.*)?\n)$`)
+var onlyServers = regexp.MustCompile(`^(\x{feff}?mcpServers:)([ \t]*(?:#.*)?\r?\n)$`)
 
 // own returns the range of the lines that the server has for itself; an empty one if it shares them.
 func (e *entry) own() (from, to int) { return ownLines(e.lines, e.servers.Values[e.at]) }
@@ -274,10 +284,10 @@ func (e *entry) marked(disabled bool) []byte {
 		return nil
 	}
 	if !strings.HasSuffix(e.lines[to-1], "\n") {
-		e.lines[to-1] += "\n"
+		e.lines[to-1] += e.end
 	}
 	indent := strings.Repeat(" ", mapping.Values[0].Key.GetToken().Position.Column-1)
-	return []byte(strings.Join(slices.Insert(e.lines, to, indent+member+"\n"), ""))
+	return []byte(strings.Join(slices.Insert(e.lines, to, indent+member+e.end), ""))
 }
 
 var (

@@ -49,6 +49,12 @@ func TestDisable(t *testing.T) {
 			"mcpServers:\r\n  a:\r\n    command: sh\r\n    args:\r\n    - |\r\n      # one\r\n\r\n      two\r\n    disabled: false\r\n",
 		},
 		{
+			"lines of both kinds", "servers.yaml",
+			"mcpServers:\r\n  a:\n    command: sh\nlisten: 127.0.0.1:1",
+			"mcpServers:\r\n  a:\n    command: sh\n    disabled: true\r\nlisten: 127.0.0.1:1",
+			"mcpServers:\r\n  a:\n    command: sh\n    disabled: false\r\nlisten: 127.0.0.1:1",
+		},
+		{
 			"flow everywhere", "servers.yaml",
 			"{mcpServers: {b: {command: y}, a: {command: x}}}\n", "", "",
 		},
@@ -112,6 +118,10 @@ func TestRemove(t *testing.T) {
 			"only", "servers.yaml",
 			"mcpServers: # mine\r\n  a:\r\n    command: sh\r\n    args: [\"-c\", \"# x\r\n      y\"]",
 			"mcpServers: {} # mine\r\n",
+		},
+		{
+			"only, with a byte order mark and lines of both kinds", "servers.yaml",
+			"\ufeffmcpServers:\r\n  a: {command: x}\nlisten: 127.0.0.1:1\r\n", "\ufeffmcpServers: {}\r\nlisten: 127.0.0.1:1\r\n",
 		},
 		{"one line", "servers.yaml", "mcpServers: {b: {command: y}, a: {command: x}}\n", ""},
 		{

@@ -102,6 +102,11 @@ func TestImportKeepsWhatIsThere(t *testing.T) {
 			"mcpServers:\r\n  old: {command: x}\r\n  new:\r\n    command: x\r\n",
 		},
 		{
+			"a byte order mark and lines of both kinds",
+			"\ufeffmcpServers:\r\n  old: {command: x}\n\r\nlisten: 127.0.0.1:1\n",
+			"\ufeffmcpServers:\r\n  old: {command: x}\n  new:\r\n    command: x\r\n\r\nlisten: 127.0.0.1:1\n",
+		},
+		{
 			"comments only",
 			"mcpServers:\n  # hr: {command: x}\n",
 			"mcpServers:\n  # hr: {command: x}\n  new:\n    command: x\n  old:\n    command: other\n",

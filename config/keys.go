@@ -105,15 +105,15 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 }
 
 // emptyValue is the line of a key without a value or with an empty one.
-var emptyValue = regexp.MustCompile(`^([^:]*:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?\r?)$`)
+var emptyValue = regexp.MustCompile(`^([^:]*:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?\r?\n)$`)
 
 // keysFile is a settings file whose keys are changed.
 type keysFile struct {
 	file  *change.Change
 	doc   *document
 	keys  *ast.SequenceNode // nil = none
-	lines []string          // with "\r", if the file has it
-	end   string            // of new lines, "\r" or empty
+	lines []string          // with their ends
+	end   string            // of a new line
 }
 
 func openKeys(folder string) (*keysFile, error) {
@@ -127,14 +127,8 @@ func openKeys(folder string) (*keysFile, error) {
 		return nil, err
 	}
 	s.keys, _ = value(value(s.doc.root, "auth"), "api_keys").(*ast.SequenceNode)
-	text := string(file.Before)
-	if strings.Contains(text, "\r\n") {
-		s.end = "\r"
-	}
-	if text != "" {
-		s.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	}
-	if last := len(s.lines) - 1; !strings.HasSuffix(text, "\n") && last >= 0 {
+	s.lines, s.end = splitLines(file.Before)
+	if last := len(s.lines) - 1; last >= 0 && !strings.HasSuffix(s.lines[last], "\n") {
 		s.lines[last] += s.end
 	}
 	return s, nil
@@ -181,15 +175,14 @@ func (s *keysFile) item(i int) (begin, end, dash int) {
 
 func (s *keysFile) insert(at int, text string, indent int) {
 	space := strings.Repeat(" ", indent)
-	all := space + strings.ReplaceAll(text, "\n", s.end+"\n"+space) + s.end
-	s.lines = slices.Insert(s.lines, at, strings.Split(all, "\n")...)
+	s.lines = slices.Insert(s.lines, at, space+strings.ReplaceAll(text, "\n", s.end+space)+s.end)
 }
 
 // change returns the change if the keys are then as wanted and nothing else has changed.
 func (s *keysFile) change(want func(keys []any) []any) (*change.Change, error) {
 	unknown := fmt.Errorf("%s: cannot change auth.api_keys in its current form; write auth and its list as indented YAML",
 		s.file.File)
-	s.file.After = []byte(strings.Join(s.lines, "\n") + "\n")
+	s.file.After = []byte(strings.Join(s.lines, ""))
 	after, err := parse(s.doc.name, s.file.After, s.doc.json)
 	if err != nil {
 		return nil, unknown

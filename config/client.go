@@ -258,7 +258,7 @@ func serversFile(into string) (string, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return "", fmt.Errorf("%s: holds %s; keep one", into, orList(baseNames(found), "and"))
+		return "", mistake(into, nil, "holds %s; keep one", orList(baseNames(found), "and"))
 	}
 }
 

@@ -132,6 +132,9 @@ func openEntry(into, name string) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ch.Before == nil {
+		return nil, mistake(file, nil, "no such file")
+	}
 	doc, err := parse(file, ch.Before, isJSON(file, ch.Before))
 	if err != nil {
 		return nil, err

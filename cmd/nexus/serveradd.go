@@ -155,6 +155,9 @@ func (c *serverAddCmd) fields(w *world) (fields jsonc.Object, asked []string, er
 	ask := hiddenInput{w: w}
 	for _, text := range given {
 		key, value, found := cutValue(text, name == "headers")
+		if key == "" {
+			return usage("--env and --header want a name, as in NAME=VALUE")
+		}
 		if !found {
 			if value, err = ask.line(w.ctx, key); err != nil {
 				return nil, nil, err

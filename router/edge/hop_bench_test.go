@@ -1,3 +1,5 @@
+//go:build unix
+
 package edge_test
 
 import (
@@ -67,12 +69,4 @@ func BenchmarkIdleReplicatedSessions(b *testing.B) {
 		}
 	})
 	b.ReportMetric(float64(entries), "entries")
-}
-
-func heap() float64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc + m.StackInuse)
 }

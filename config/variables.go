@@ -254,17 +254,27 @@ func (v *vault) hide(server string, entry *ast.MappingNode) {
 			before := ""
 			for i, arg := range args.Values {
 				value := written(arg)
-				v.text(server, "arg_"+strconv.Itoa(i+1), arg, CredentialArg(before, value))
+				v.text(server, "arg_"+strconv.Itoa(i+1), arg, isCredential(before, value))
 				before = value
 			}
 		}
 	}
 }
 
-// CredentialArg reports whether an argument of a command is a credential because of the argument before it.
-func CredentialArg(before, arg string) bool {
+// isCredential reports whether an argument is a credential because of the one before it.
+func isCredential(before, arg string) bool {
 	flag := strings.TrimLeft(before, "-")
 	return flag != before && redact.Name(flag) && !strings.HasPrefix(arg, "-")
+}
+
+// CredentialArgs returns the arguments that are credentials because of the ones before them.
+func CredentialArgs(args []string) (all []string) {
+	for i, arg := range args {
+		if i > 0 && isCredential(args[i-1], arg) {
+			all = append(all, arg)
+		}
+	}
+	return all
 }
 
 // text moves a text into the vault if it is a credential, by its name or by its form, and refers to no variable.

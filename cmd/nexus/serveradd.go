@@ -132,11 +132,7 @@ func (c *serverAddCmd) fields(w *world) (fields jsonc.Object, asked []string, er
 		if len(c.Command) > 1 {
 			add("args", c.Command[1:])
 		}
-		for i, arg := range c.Command[1:] {
-			if config.CredentialArg(c.Command[i], arg) {
-				asked = append(asked, arg)
-			}
-		}
+		asked = config.CredentialArgs(c.Command)
 		if namesFile(c.Command) {
 			folder, err := os.Getwd()
 			if err != nil {

@@ -200,6 +200,7 @@ func TestServersAreTriedAddedAndRemoved(t *testing.T) {
 		{"try", s, "boss", `{"name":"hr",` + good + `,"try":true}`, 200, `{"name":"lookup","description":"Looks up [redacted]"}`},
 		{"try with a wrong header", s, "boss", fmt.Sprintf(`{"name":"hr","url":%q,"headers":{"X-Secret":"guess-of-mine"},"try":true}`, peer), 502, "unauthorized"},
 		{"try a command that ends", s, "boss", `{"name":"hr","command":["sh","-c","echo $TOKEN >&2; exit 3"],"env":{"TOKEN":"tell-nobody-this"},"try":true}`, 502, "[redacted]"},
+		{"try a credential with braces", s, "boss", `{"name":"hr","command":["sh","-c","exit $(printf %s $1 | wc -c)","--token","pa${x}y"],"try":true}`, 502, "exit status 7"},
 		{"no name", s, "boss", `{` + good + `}`, 400, "not a valid server name"},
 		{"a bad name", s, "boss", `{"name":"a__b",` + good + `}`, 400, "not a valid server name"},
 		{"neither", s, "boss", `{"name":"hr"}`, 400, "an address or a command"},

@@ -36,7 +36,7 @@ func (s *newServer) wrong() string {
 
 // plan plans to add the server. All its headers and variables are secrets.
 func (s *newServer) plan(folder string) (*config.Addition, error) {
-	fields, secrets := jsonc.Object{}, []string{}
+	fields, secrets := jsonc.Object{}, config.CredentialArgs(s.Command)
 	add := func(name string, value any) { fields = append(fields, jsonc.Member{Name: name, Value: value}) }
 	if s.URL != "" {
 		add("url", s.URL)

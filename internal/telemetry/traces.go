@@ -2,14 +2,15 @@ package telemetry
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry/otlp"
@@ -28,11 +29,8 @@ func (t *Telemetry) startTraces(cfg Config, about *resource.Resource, mask *reda
 	case !exports:
 		options = append(options, sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.NeverSample())))
 	case name == "console":
-		exporter, err := stdouttrace.New(stdouttrace.WithWriter(os.Stderr))
-		if err != nil {
-			return err
-		}
-		if t.spans, err = newSpanQueue(exporter.ExportSpans, func() {}); err != nil {
+		var err error
+		if t.spans, err = newSpanQueue(printSpans, func() {}); err != nil {
 			return err
 		}
 	case name == "" || name == "otlp":
@@ -59,6 +57,17 @@ func (t *Telemetry) startTraces(cfg Config, about *resource.Resource, mask *reda
 		content = mask.Text
 	}
 	t.tracer = tracing.New(provider.Tracer(scope), exports, content)
+	return nil
+}
+
+// printSpans writes spans to standard error, each as a line of JSON.
+func printSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
+	out := json.NewEncoder(os.Stderr)
+	for _, span := range tracetest.SpanStubsFromReadOnlySpans(spans) {
+		if err := out.Encode(span); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -143,32 +143,6 @@ func cell(s string) string {
 	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[").Replace(s)
 }
 
-// suite and its fields are the elements of JUnit's XML.
-type suite struct {
-	XMLName  xml.Name `xml:"testsuite"`
-	Name     string   `xml:"name,attr"`
-	Tests    int      `xml:"tests,attr"`
-	Failures int      `xml:"failures,attr"`
-	Errors   int      `xml:"errors,attr"`
-	Skipped  int      `xml:"skipped,attr"`
-	Time     string   `xml:"time,attr"`
-}
-
-type testCase struct {
-	XMLName xml.Name `xml:"testcase"`
-	Name    string   `xml:"name,attr"`
-	Class   string   `xml:"classname,attr"`
-	Time    string   `xml:"time,attr"`
-	Failure *problem `xml:"failure"`
-	Error   *problem `xml:"error"`
-	Skipped *problem `xml:"skipped"`
-}
-
-type problem struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
 // WriteJUnit writes a test case for each line, in the order of the file, and reads the file once more.
 func (b *Batch) WriteJUnit(w io.Writer) error {
 	out := bufio.NewWriter(w)
@@ -177,18 +151,10 @@ func (b *Batch) WriteJUnit(w io.Writer) error {
 	for _, r := range b.Rows {
 		total += r.Seconds
 	}
-	head := suite{Name: "nexus batch", Tests: c.Lines, Failures: c.Failed, Errors: c.Errors, Skipped: c.Skipped, Time: fmt.Sprintf("%.3f", total)}
-	raw, err := xml.Marshal(head)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%s%s\n", xml.Header, strings.TrimSuffix(string(raw), "</testsuite>"))
-	_, err = results.Read(b.Path, func(l *full, _ results.Place) error {
-		raw, err := xml.Marshal(l.test())
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(out, "  %s\n", raw)
+	fmt.Fprintf(out, `%s<testsuite name="nexus batch" tests="%d" failures="%d" errors="%d" skipped="%d" time="%.3f">`+"\n",
+		xml.Header, c.Lines, c.Failed, c.Errors, c.Skipped, total)
+	_, err := results.Read(b.Path, func(l *full, _ results.Place) error {
+		_, err := fmt.Fprintf(out, "  %s\n", l.test())
 		return err
 	})
 	if err != nil {
@@ -198,21 +164,24 @@ func (b *Batch) WriteJUnit(w io.Writer) error {
 	return out.Flush()
 }
 
-func (l *full) test() testCase {
+// test returns the element of a line in JUnit's XML.
+func (l *full) test() string {
 	d := Detail{Case: l.Case, Repeat: l.Repeat}
-	t := testCase{Name: d.name(), Class: "nexus.batch", Time: fmt.Sprintf("%.3f", l.Seconds)}
-	reasons := l.reasons()
-	p := &problem{Text: strings.Join(append(reasons, "query: "+texts.Cut(l.Query, maxQuery)), "\n")}
-	if len(reasons) > 0 {
-		p.Message = reasons[0]
+	test := fmt.Sprintf(`<testcase name="%s" classname="nexus.batch" time="%.3f">`, escaped(d.name()), l.Seconds)
+	elements := map[string]string{results.Failed: "failure", results.Errored: "error", results.Skipped: "skipped"}
+	if name := elements[outcome(l.Outcome)]; name != "" {
+		reasons, message := l.reasons(), ""
+		if len(reasons) > 0 {
+			message = reasons[0]
+		}
+		text := strings.Join(append(reasons, "query: "+texts.Cut(l.Query, maxQuery)), "\n")
+		test += fmt.Sprintf(`<%s message="%s">%s</%[1]s>`, name, escaped(message), escaped(text))
 	}
-	switch outcome(l.Outcome) {
-	case results.Failed:
-		t.Failure = p
-	case results.Errored:
-		t.Error = p
-	case results.Skipped:
-		t.Skipped = p
-	}
-	return t
+	return test + "</testcase>"
+}
+
+func escaped(text string) string {
+	var out strings.Builder
+	_ = xml.EscapeText(&out, []byte(text)) // writing to a Builder does not fail
+	return out.String()
 }

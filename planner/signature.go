@@ -53,21 +53,16 @@ func newSignature(t *plan.Tool) *signature {
 		s.unknown = true
 		return s
 	}
-	parameters := slices.Clone(input.Fields)
-	slices.SortStableFunc(parameters, func(a, b schema.Property) int {
-		switch {
-		case a.Required == b.Required:
-			return 0
-		case a.Required:
-			return -1
+	var parameters, optional []schema.Property
+	for _, p := range input.Fields {
+		if !p.Required {
+			optional = append(optional, p)
+			continue
 		}
-		return 1
-	})
-	for _, p := range parameters {
-		if p.Required {
-			s.required = append(s.required, texts.Line(p.Name, maxName))
-		}
+		parameters = append(parameters, p)
+		s.required = append(s.required, texts.Line(p.Name, maxName))
 	}
+	parameters = append(parameters, optional...)
 	s.optional = len(parameters) > len(s.required)
 	if len(parameters) > maxParameters {
 		parameters, s.cut = parameters[:maxParameters], true

@@ -76,7 +76,7 @@ func excerptsOf(question string, outcomes []plan.Outcome, w writing) []*excerpt 
 		return out
 	}
 	t := termsOf(question)
-	var passages []passage
+	var passages []*passage
 	for i, l := range long {
 		passages = t.split(passages, texts[l], i, min(maxHead, left/(2*len(long))))
 	}
@@ -92,7 +92,7 @@ func excerptsOf(question string, outcomes []plan.Outcome, w writing) []*excerpt 
 }
 
 // join joins passages of a text, and marks omissions. total is the size of the result.
-func (e *excerpt) join(text string, passages []passage, total int) {
+func (e *excerpt) join(text string, passages []*passage, total int) {
 	var out strings.Builder
 	end := 0
 	gap := func() {
@@ -187,10 +187,10 @@ func stemOf(word string) string {
 
 // split appends the passages of a text. Each ends after a line, a JSON value or a word if possible. The first has at
 // most head bytes.
-func (t terms) split(all []passage, text string, result, head int) []passage {
+func (t terms) split(all []*passage, text string, result, head int) []*passage {
 	limit, begin := head, 0
 	for index := 0; begin < len(text); index++ {
-		p := passage{result: result, index: index, begin: begin, end: begin + passageEnd(text[begin:], limit)}
+		p := &passage{result: result, index: index, begin: begin, end: begin + passageEnd(text[begin:], limit)}
 		for _, word := range texts.Words(llm.Unescaped(text[p.begin:p.end])) {
 			p.terms |= t[stemOf(word)]
 		}
@@ -220,10 +220,9 @@ func passageEnd(text string, limit int) int {
 // choose returns the passages of each of n results to show, in order and at most about room bytes in total: the first
 // of each result, then the best matches of the question, those with rare terms. Among equals, earlier passages come
 // first, from all results in turn.
-func choose(passages []passage, n, room int) [][]passage {
+func choose(passages []*passage, n, room int) [][]*passage {
 	weights := rarity(passages)
-	for i := range passages {
-		p := &passages[i]
+	for _, p := range passages {
 		for set := p.terms; set != 0; set &= set - 1 {
 			p.score += weights[bits.TrailingZeros64(set)]
 		}
@@ -231,10 +230,10 @@ func choose(passages []passage, n, room int) [][]passage {
 			p.score = math.Inf(1)
 		}
 	}
-	slices.SortFunc(passages, func(a, b passage) int {
+	slices.SortFunc(passages, func(a, b *passage) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.index, b.index), cmp.Compare(a.result, b.result))
 	})
-	chosen := make([][]passage, n)
+	chosen := make([][]*passage, n)
 	for _, p := range passages {
 		if size := p.end - p.begin; size <= room {
 			room -= size
@@ -242,13 +241,13 @@ func choose(passages []passage, n, room int) [][]passage {
 		}
 	}
 	for _, list := range chosen {
-		slices.SortFunc(list, func(a, b passage) int { return cmp.Compare(a.index, b.index) })
+		slices.SortFunc(list, func(a, b *passage) int { return cmp.Compare(a.index, b.index) })
 	}
 	return chosen
 }
 
 // rarity weighs each term by its inverse frequency in the passages, as BM25 does.
-func rarity(passages []passage) (weights [64]float64) {
+func rarity(passages []*passage) (weights [64]float64) {
 	var have [64]int
 	for _, p := range passages {
 		for set := p.terms; set != 0; set &= set - 1 {

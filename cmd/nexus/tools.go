@@ -183,7 +183,7 @@ func (l *toolList) print(raw json.RawMessage, changed changedTools, last bool) e
 	if last && len(listed.Tools) == 0 && c.Search != "" {
 		fmt.Fprintf(w.stderr, "nexus: no tool matches %q; try other words, or nexus tools to list all\n", firstLine(c.Search, 100))
 	}
-	var rows []toolRow
+	var rows []*toolRow
 	for _, t := range listed.Tools {
 		if changed.take(t.Server, t.Name) {
 			t.Description = "[changed] " + t.Description
@@ -191,12 +191,12 @@ func (l *toolList) print(raw json.RawMessage, changed changedTools, last bool) e
 		if l.shown[t.Server] {
 			continue
 		}
-		rows = append(rows, toolRow{t.Name, t.Server, t.Description})
+		rows = append(rows, &toolRow{t.Name, t.Server, t.Description})
 	}
 	if c.Search == "" && last {
 		for _, server := range slices.Sorted(maps.Keys(changed)) { // quarantined, or not listed any more
 			for _, tool := range changed[server] {
-				rows = append(rows, toolRow{tool, server, "[changed] see " + pins.ApproveCommand(server, "")})
+				rows = append(rows, &toolRow{tool, server, "[changed] see " + pins.ApproveCommand(server, "")})
 			}
 		}
 	}
@@ -220,12 +220,12 @@ func (l *toolList) print(raw json.RawMessage, changed changedTools, last bool) e
 type toolRow struct{ name, server, text string }
 
 // printGroups prints the tools of each server below its name, on a terminal.
-func printGroups(out io.Writer, rows []toolRow, columns int) error {
-	slices.SortStableFunc(rows, func(a, b toolRow) int { return strings.Compare(a.server, b.server) })
+func printGroups(out io.Writer, rows []*toolRow, columns int) error {
+	slices.SortStableFunc(rows, func(a, b *toolRow) int { return strings.Compare(a.server, b.server) })
 	names := 0
-	for i := range rows {
-		rows[i].name = firstLine(rows[i].name, 200)
-		names = max(names, min(terminal.Columns(rows[i].name), columns/2))
+	for _, r := range rows {
+		r.name = firstLine(r.name, 200)
+		names = max(names, min(terminal.Columns(r.name), columns/2))
 	}
 	var page strings.Builder
 	server := ""

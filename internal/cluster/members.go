@@ -296,25 +296,25 @@ func (ms *members) namesakes(name string, before uint64) []*member {
 
 // list returns the replicas that may be acting, sorted by name, at most maxReplicas. Dead ones leave it within
 // silentFor.
-func (ms *members) list() []Member {
+func (ms *members) list() []*Member {
 	self := ms.replica.self()
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	var all []Member
+	var all []*Member
 	for id, m := range ms.by {
 		if id != self && m.sight.standing(time.Now()) != live || m.name == "" {
 			continue
 		}
-		all = append(all, Member{id, m.name, m.address, m.Version, m.Sessions, m.Started, m.Draining, id == self})
+		all = append(all, &Member{id, m.name, m.address, m.Version, m.Sessions, m.Started, m.Draining, id == self})
 	}
-	slices.SortFunc(all, func(a, b Member) int {
+	slices.SortFunc(all, func(a, b *Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Incarnation, b.Incarnation))
 	})
 	return all[:min(len(all), maxReplicas)]
 }
 
 // Members returns the replicas of the cluster, sorted by name.
-func (r *Replica) Members() []Member { return r.members.list() }
+func (r *Replica) Members() []*Member { return r.members.list() }
 
 // adopted notes that a session of an incarnation was taken over.
 func (ms *members) adopted(id uint64) {

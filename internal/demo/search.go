@@ -106,15 +106,15 @@ func (ix *index) webSearch(ctx context.Context, args searchArgs) (*mcp.CallToolR
 
 // index ranks the corpus. It is immutable once built.
 type index struct {
-	pages map[string]document // by URL
+	pages map[string]*document // by URL
 	words *search.Index
 }
 
 func newIndex(documents []document) *index {
-	ix := &index{pages: map[string]document{}, words: search.New()}
+	ix := &index{pages: map[string]*document{}, words: search.New()}
 	var all []search.Tool
 	for _, d := range documents {
-		ix.pages[d.URL] = d
+		ix.pages[d.URL] = &d
 		all = append(all, search.Tool{ID: d.URL, Name: d.Title, Title: d.Topic, Description: d.Text})
 	}
 	ix.words.Update("", all)
@@ -123,7 +123,7 @@ func newIndex(documents []document) *index {
 
 // search returns the pages with more than half of the words that the best has, best first. Queries for news find news
 // first, the newest at the top; a query with no other words finds all news.
-func (ix *index) search(query string) (found []document) {
+func (ix *index) search(query string) (found []*document) {
 	var terms []string
 	wantsNews := false
 	for _, word := range texts.Words(query) {
@@ -154,7 +154,7 @@ func (ix *index) search(query string) (found []document) {
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b document) int {
+	slices.SortStableFunc(found, func(a, b *document) int {
 		switch {
 		case a.News && !b.News:
 			return -1

@@ -1,13 +1,13 @@
 package limit
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/shared"
@@ -125,7 +125,7 @@ func (r *Rate) exchange(ctx context.Context, id string) (others []slot, n int, e
 			others = append(others, slot{c.Until - offset.Milliseconds(), max(0, min(c.Calls, most))})
 		}
 	}
-	slices.SortFunc(others, func(a, b slot) int { return cmp.Compare(a.Until, b.Until) })
+	sort.Slice(others, func(i, j int) bool { return others[i].Until < others[j].Until })
 	value, err := json.Marshal(all)
 	if err == nil {
 		_, err = s.state.Put(ctx, key, value, e.Revision, per.Truncate(time.Second)+2*time.Second)

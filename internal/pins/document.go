@@ -221,7 +221,8 @@ func (d *document) changes(server string, which Selection) (out []Change) {
 		return nil
 	}
 	_, exact := k.Tools[which.Tool]
-	for tool, p := range k.Tools {
+	for _, tool := range slices.Sorted(maps.Keys(k.Tools)) {
+		p := k.Tools[tool]
 		named := which.Tool == "" || which.Tool == tool || !exact && which.Tool == texts.VisibleName(tool)
 		if p.Latest == nil || !named || which.SHA256 != "" && which.SHA256 != p.Latest.SHA256 {
 			continue
@@ -232,6 +233,5 @@ func (d *document) changes(server string, which Selection) (out []Change) {
 		}
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b Change) int { return strings.Compare(a.Tool, b.Tool) })
 	return out
 }

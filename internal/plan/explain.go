@@ -51,10 +51,10 @@ func explainRefusal(s *jsonschema.Schema, instance any, unknown []string) (refus
 	if len(findings) == 0 {
 		return nil
 	}
-	slices.SortFunc(findings, func(a, b finding) int {
+	slices.SortFunc(findings, func(a, b *finding) int {
 		return cmp.Or(slices.Compare(a.path, b.path), cmp.Compare(a.text, b.text))
 	})
-	findings = slices.CompactFunc(findings, func(a, b finding) bool {
+	findings = slices.CompactFunc(findings, func(a, b *finding) bool {
 		return a.text == b.text && slices.Equal(a.path, b.path)
 	})
 	var lines []string
@@ -85,7 +85,7 @@ type explainer struct {
 
 // explain returns the findings of an error that hold for any unknown values. It returns none if the error may depend
 // on them.
-func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
+func (e *explainer) explain(err *jsonschema.ValidationError) []*finding {
 	at := pointer(err.InstanceLocation)
 	if e.unknown[at] {
 		return nil
@@ -96,7 +96,7 @@ func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
 	open := e.open[at]
 	switch k := err.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
-		var all []finding
+		var all []*finding
 		for _, cause := range err.Causes {
 			all = append(all, e.explain(cause)...)
 		}
@@ -117,14 +117,14 @@ func (e *explainer) explain(err *jsonschema.ValidationError) []finding {
 	case *kind.Type:
 		return wrongType(err.InstanceLocation, k.Got, k.Want)
 	}
-	return []finding{{path: err.InstanceLocation, text: describe(err.ErrorKind)}}
+	return []*finding{{path: err.InstanceLocation, text: describe(err.ErrorKind)}}
 }
 
 // alternatives explains that no branch of anyOf or oneOf matches. It returns nothing if a branch may match once the
 // unknown values are known. Otherwise it returns the findings of the branch that matched deepest, or one finding with
 // the types of all branches.
-func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
-	var best []finding
+func (e *explainer) alternatives(err *jsonschema.ValidationError) []*finding {
+	var best []*finding
 	var want []string
 	types := true
 	got := ""
@@ -151,16 +151,16 @@ func (e *explainer) alternatives(err *jsonschema.ValidationError) []finding {
 		return wrongType(err.InstanceLocation, got, want)
 	}
 	if best == nil {
-		return []finding{{path: err.InstanceLocation, text: "no alternative fits"}}
+		return []*finding{{path: err.InstanceLocation, text: "no alternative fits"}}
 	}
 	return best
 }
 
-func wrongType(path []string, got string, want []string) []finding {
-	return []finding{{path: path, text: "got " + got + ", want " + strings.Join(want, " or "), got: got, want: want}}
+func wrongType(path []string, got string, want []string) []*finding {
+	return []*finding{{path: path, text: "got " + got + ", want " + strings.Join(want, " or "), got: got, want: want}}
 }
 
-func depth(findings []finding) int {
+func depth(findings []*finding) int {
 	deepest := 0
 	for _, f := range findings {
 		deepest = max(deepest, len(f.path))
@@ -168,7 +168,7 @@ func depth(findings []finding) int {
 	return deepest
 }
 
-func onlyType(findings []finding) bool { return len(findings) == 1 && findings[0].want != nil }
+func onlyType(findings []*finding) bool { return len(findings) == 1 && findings[0].want != nil }
 
 // conditional reports whether a subschema applies only if another one matches, which may depend on unknown values.
 func conditional(location string) bool {

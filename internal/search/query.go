@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 	"unique"
 )
 
@@ -178,20 +179,21 @@ func (t *top) add(c candidate) {
 
 // list returns the best candidates, best first.
 func (t *top) list() []candidate {
-	slices.SortFunc(t.found, order)
+	sort.Slice(t.found, func(i, j int) bool { return before(&t.found[i], &t.found[j]) })
 	return t.found[:min(t.n, len(t.found))]
 }
 
-func order(a, b candidate) int {
+// before reports whether a is better than b.
+func before(a, b *candidate) bool {
 	if a.score != b.score {
-		return cmp.Compare(b.score, a.score)
+		return a.score > b.score
 	}
-	return cmp.Compare(a.id, b.id)
+	return a.id < b.id
 }
 
 // explain computes the contribution of each term to each candidate.
 func (r *ranking) explain() {
-	slices.SortFunc(r.pool, func(a, b candidate) int { return cmp.Compare(a.doc, b.doc) })
+	sort.Slice(r.pool, func(i, j int) bool { return r.pool[i].doc < r.pool[j].doc })
 	n := len(r.question.terms)
 	parts, exact := make([]float64, n*len(r.pool)), make([]bool, n*len(r.pool))
 	for i := range r.pool {
@@ -270,7 +272,7 @@ func (r *ranking) choose(limit int) (hits []Hit) {
 	for len(hits) < limit && len(r.pool) > 0 {
 		best := 0
 		for i := range r.pool {
-			if order(r.pool[i], r.pool[best]) < 0 {
+			if before(&r.pool[i], &r.pool[best]) {
 				best = i
 			}
 		}

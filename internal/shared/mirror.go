@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -117,12 +118,11 @@ func (m *Mirror) Entry(key string) Entry {
 func (m *Mirror) Entries(prefix string) (out []Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for key, e := range m.entries {
+	for _, key := range slices.Sorted(maps.Keys(m.entries)) {
 		if strings.HasPrefix(key, prefix) {
-			out = append(out, e)
+			out = append(out, m.entries[key])
 		}
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 

@@ -1,7 +1,6 @@
 package texts
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -12,27 +11,19 @@ const maxName = 64
 // Similar returns the names that are spelled similarly to name, the most similar first, at most limit of them. Case
 // does not matter.
 func Similar(name string, names []string, limit int) []string {
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var found []candidate
 	most := min(len(name)/3+1, len(name)/2) // half of the letters stay: "log" is not meant by "foo"
+	byDistance := make([][]string, most+1)
 	lower := strings.ToLower(name)
 	for _, n := range names {
 		if diff := len(n) - len(name); diff > most || -diff > most {
 			continue
 		}
 		if d := distance(lower, strings.ToLower(n)); d <= most {
-			found = append(found, candidate{n, d})
+			byDistance[d] = append(byDistance[d], n)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
-	var similar []string
-	for _, c := range found[:min(limit, len(found))] {
-		similar = append(similar, c.name)
-	}
-	return similar
+	similar := slices.Concat(byDistance...)
+	return similar[:min(limit, len(similar))]
 }
 
 // distance counts the letters to insert, delete, replace or swap with their neighbour that turn a into b (optimal

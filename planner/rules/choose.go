@@ -131,7 +131,7 @@ func (c *chooser) write(cl clause, tools []*tool) bool {
 		call
 		score float64
 	}
-	var ready, lacking []choice
+	var ready, lacking []*choice
 	var nearest *tool
 	for _, t := range tools {
 		called := callVerbs[cl.verb] && namedIn(c.message.text[cl.start:cl.end], []*tool{t}) != nil
@@ -148,7 +148,7 @@ func (c *chooser) write(cl clause, tools []*tool) bool {
 		if !ok || loose > 1 || len(cl.unexplained(t, f)) > 0 {
 			continue
 		}
-		one := choice{call{t, f, cl}, covered + 0.3*float64(f.typedCount()) - 0.5*float64(loose)}
+		one := &choice{call{t, f, cl}, covered + 0.3*float64(f.typedCount()) - 0.5*float64(loose)}
 		if slices.Contains(t.verbs[:min(1, len(t.verbs))], search.Stem(cl.verb)) {
 			one.score += 0.3
 		}
@@ -161,8 +161,8 @@ func (c *chooser) write(cl clause, tools []*tool) bool {
 			lacking = append(lacking, one)
 		}
 	}
-	best := func(choices []choice) *call {
-		slices.SortStableFunc(choices, func(a, b choice) int { return int(math.Round(100 * (b.score - a.score))) })
+	best := func(choices []*choice) *call {
+		slices.SortStableFunc(choices, func(a, b *choice) int { return int(math.Round(100 * (b.score - a.score))) })
 		if len(choices) == 0 || len(choices) > 1 && choices[0].score-choices[1].score < 0.25 {
 			return nil
 		}

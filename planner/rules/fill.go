@@ -112,7 +112,7 @@ func fill(c clause, t *tool, text string) filling {
 	f := filling{args: map[string]argument{}}
 	f.calculation(c, t)
 	f.repository(c, t)
-	var pairs []pair
+	var pairs []*pair
 	for i, p := range t.params {
 		if _, given := f.args[p.name]; given {
 			continue
@@ -121,10 +121,10 @@ func fill(c clause, t *tool, text string) filling {
 			if p.required {
 				a.score += requiredBonus
 			}
-			pairs = append(pairs, pair{i, a})
+			pairs = append(pairs, &pair{i, a})
 		}
 	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(pairs, func(a, b *pair) int { return cmp.Compare(b.score, a.score) })
 	for _, best := range pairs {
 		p := t.params[best.param]
 		_, given := f.args[p.name]

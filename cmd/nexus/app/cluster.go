@@ -195,7 +195,7 @@ func incarnation(n uint64) string { return strconv.FormatUint(n, 16) }
 // order lets a replica hand its sessions over on behalf of an operator.
 func (c *Cluster) order(ctx context.Context, name, by string) error {
 	members := c.replica.Members()
-	i := slices.IndexFunc(members, func(m cluster.Member) bool { return m.Name == name })
+	i := slices.IndexFunc(members, func(m *cluster.Member) bool { return m.Name == name })
 	if i < 0 {
 		names := make([]string, len(members))
 		for n, m := range members {
@@ -203,7 +203,7 @@ func (c *Cluster) order(ctx context.Context, name, by string) error {
 		}
 		return fmt.Errorf("no replica has the name %s; there are %s", name, strings.Join(names, ", "))
 	}
-	if !slices.ContainsFunc(members, func(m cluster.Member) bool { return m.Name != name && !m.Draining }) {
+	if !slices.ContainsFunc(members, func(m *cluster.Member) bool { return m.Name != name && !m.Draining }) {
 		return fmt.Errorf("%s is the last replica that takes sessions; start another one first", name)
 	}
 	key := orders + incarnation(members[i].Incarnation)

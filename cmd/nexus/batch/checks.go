@@ -126,14 +126,18 @@ func unmet(wanted bool, parts []results.Unmet) string {
 func shown(s string) string { return texts.Line(s, maxShown) }
 
 // called returns the steps that reached a tool, in the order in which they started.
-func called(steps []results.Step) []results.Step {
-	reached := slices.DeleteFunc(slices.Clone(steps), func(s results.Step) bool { return !s.Called() })
-	slices.SortStableFunc(reached, func(a, b results.Step) int { return cmp.Compare(a.Started, b.Started) })
+func called(steps []results.Step) (reached []*results.Step) {
+	for i := range steps {
+		if steps[i].Called() {
+			reached = append(reached, &steps[i])
+		}
+	}
+	slices.SortStableFunc(reached, func(a, b *results.Step) int { return cmp.Compare(a.Started, b.Started) })
 	return reached
 }
 
 // named reports whether a name, in any form, refers to the step's tool.
-func named(s results.Step, name string) bool {
+func named(s *results.Step, name string) bool {
 	bare := strings.TrimPrefix(s.Tool, s.Server+".")
 	if name == s.Tool || name == bare {
 		return true
@@ -161,7 +165,7 @@ func tools(wanted *cases.Tools, steps []results.Step) string {
 		return ""
 	}
 	for _, name := range wanted.Names {
-		if !slices.ContainsFunc(reached, func(s results.Step) bool { return named(s, name) }) {
+		if !slices.ContainsFunc(reached, func(s *results.Step) bool { return named(s, name) }) {
 			return fmt.Sprintf("%s was not called; called: %s", name, list(reached))
 		}
 	}
@@ -186,7 +190,7 @@ func notTools(unwanted []string, steps []results.Step) string {
 }
 
 // list names tools in the order of their calls.
-func list(steps []results.Step) string {
+func list(steps []*results.Step) string {
 	var names []string
 	for _, s := range steps {
 		names = append(names, s.Tool)

@@ -72,7 +72,7 @@ func (t *Tape) add(e *exchange, at results.Place) error {
 		t.tools[e.To] = list
 	default:
 		k, ended := keyOf(e.Kind, e.To, e.Request), jsonrpc.Get(e.Answer, "ended") != nil
-		t.index[k] = append(t.index[k], answer{e.Scope, e.Run, e.Number, ended, at})
+		t.index[k] = append(t.index[k], &answer{e.Scope, e.Run, e.Number, ended, at})
 	}
 	return nil
 }
@@ -88,13 +88,13 @@ func (t *Tape) sort() {
 	}
 	delete(last, "") // requests without a scope are not run again as a whole
 	for k, answers := range t.index {
-		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.run < last[a.scope] })
+		answers = slices.DeleteFunc(answers, func(a *answer) bool { return a.run < last[a.scope] })
 		answered := map[string]bool{}
 		for _, a := range answers {
 			answered[a.scope] = answered[a.scope] || !a.ended
 		}
-		answers = slices.DeleteFunc(answers, func(a answer) bool { return a.ended && answered[a.scope] })
-		slices.SortFunc(answers, func(a, b answer) int {
+		answers = slices.DeleteFunc(answers, func(a *answer) bool { return a.ended && answered[a.scope] })
+		slices.SortFunc(answers, func(a, b *answer) int {
 			return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.number, b.number))
 		})
 		t.index[k] = answers
@@ -147,8 +147,8 @@ func (t *Tape) exchange(
 
 // replay finds the answer in the scope of the request or, if that has none, in another scope.
 func (t *Tape) replay(q asked, number int, load func([]byte) error) error {
-	of := func(scope string) []answer {
-		return slices.DeleteFunc(slices.Clone(t.index[q.key]), func(a answer) bool { return a.scope != scope })
+	of := func(scope string) []*answer {
+		return slices.DeleteFunc(slices.Clone(t.index[q.key]), func(a *answer) bool { return a.scope != scope })
 	}
 	found := of(q.scope)
 	if all := t.index[q.key]; len(found) == 0 && len(all) > 0 {

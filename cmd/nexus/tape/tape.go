@@ -38,10 +38,10 @@ type Tape struct {
 	out *results.Writer // nil = it replays
 	run int             // counts the runs of a resumed recording
 
-	file  *os.File         // to replay
-	index map[key][]answer // by request, in the order of run and number
-	tools map[string]tools // by server
-	wg    sync.WaitGroup   // of the replayed servers
+	file  *os.File          // to replay
+	index map[key][]*answer // by request, in the order of run and number
+	tools map[string]tools  // by server
+	wg    sync.WaitGroup    // of the replayed servers
 
 	mu     sync.Mutex
 	counts map[string]map[key]int // requests so far, by scope
@@ -107,7 +107,7 @@ func Replay(folder string, secrets []string) (*Tape, error) {
 
 func newTape(folder string, secrets []string) *Tape {
 	return &Tape{
-		path: filepath.Join(folder, fileName), secrets: redact.NewMasker(secrets), index: map[key][]answer{},
+		path: filepath.Join(folder, fileName), secrets: redact.NewMasker(secrets), index: map[key][]*answer{},
 		tools: map[string]tools{}, counts: map[string]map[key]int{}, missed: map[string]error{},
 	}
 }

@@ -115,13 +115,17 @@ func (j *Journal) progress(live *Live, fraction float64, message string) {
 func (j *Journal) Running(see func(caller string) bool) []Live {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	running := []Live{}
+	var visible []*Live
 	for _, l := range j.live {
 		if see(l.Caller) {
-			running = append(running, *l)
+			visible = append(visible, l)
 		}
 	}
-	slices.SortFunc(running, func(a, b Live) int { return cmp.Compare(b.id, a.id) })
+	slices.SortFunc(visible, func(a, b *Live) int { return cmp.Compare(b.id, a.id) })
+	running := make([]Live, len(visible))
+	for i, l := range visible {
+		running[i] = *l
+	}
 	return running
 }
 

@@ -40,7 +40,7 @@ type nowView struct {
 	Connected int             `json:"connected"`
 	Sessions  int             `json:"sessions"`
 	InFlight  int             `json:"in_flight"`
-	Attention []attention     `json:"attention"`
+	Attention []*attention    `json:"attention"`
 	Failures  []history.Entry `json:"failures"` // the newest queries that failed
 	Series    series          `json:"series"`
 	Live      []Live          `json:"live"`
@@ -68,7 +68,7 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 	}
 	n := nowView{
 		Status: health.Status, Version: health.Version, Uptime: health.UptimeSeconds, Servers: len(health.Servers),
-		Attention: []attention{}, Failures: []history.Entry{}, Live: c.opts.Journal.Running(v.sees), History: c.about(v),
+		Attention: []*attention{}, Failures: []history.Entry{}, Live: c.opts.Journal.Running(v.sees), History: c.about(v),
 		Cluster: health.Cluster, Keyed: !v.Caller.Anonymous,
 	}
 	for _, name := range c.visibleServers(v) {
@@ -88,13 +88,13 @@ func (c *Console) now(w http.ResponseWriter, _ *http.Request, v Viewer) {
 		}
 	}
 	c.recent(&n, v)
-	slices.SortStableFunc(n.Attention, func(a, b attention) int { return cmp.Compare(a.Severity, b.Severity) })
+	slices.SortStableFunc(n.Attention, func(a, b *attention) int { return cmp.Compare(a.Severity, b.Severity) })
 	n.Attention = n.Attention[:min(len(n.Attention), maxAttention)]
 	reply(w, n)
 }
 
 func (n *nowView) add(severity, subject, text, link string, since *time.Time) {
-	n.Attention = append(n.Attention, attention{severity, subject, text, link, since})
+	n.Attention = append(n.Attention, &attention{severity, subject, text, link, since})
 }
 
 // server adds what is wrong with a server.
@@ -181,15 +181,15 @@ func (c *Console) recent(n *nowView, v Viewer) {
 		return true
 	})
 	n.Series.end()
-	var failing []attention
+	var failing []*attention
 	for id, u := range tools {
 		if u.Failed >= leastFailures && u.Failed*failureShare >= u.Calls {
 			text := fmt.Sprintf("%d of %d calls failed within an hour", u.Failed, u.Calls)
 			link := url.Values{"failed": {"1"}, "server": {id.server}, "tool": {id.tool}}
-			failing = append(failing, attention{warn, id.server + "__" + id.tool, text, "#/queries?" + link.Encode(), nil})
+			failing = append(failing, &attention{warn, id.server + "__" + id.tool, text, "#/queries?" + link.Encode(), nil})
 		}
 	}
-	slices.SortFunc(failing, func(a, b attention) int { return cmp.Compare(a.Subject, b.Subject) })
+	slices.SortFunc(failing, func(a, b *attention) int { return cmp.Compare(a.Subject, b.Subject) })
 	n.Attention = append(n.Attention, failing...)
 }
 

@@ -18,13 +18,13 @@ import (
 // Figures are what report --json prints. Rates are between 0 and 1, times in seconds unless their names say otherwise.
 type Figures struct {
 	Counts
-	PassRate stats.Interval     `json:"pass_rate"` // at 95 %, clustered by case
-	Repeated *Repeated          `json:"repeated,omitempty"`
-	Latency  Latency            `json:"latency"`
-	Time     Time               `json:"time"`
-	Tokens   results.Tokens     `json:"tokens"`
-	Cost     *float64           `json:"cost,omitempty"`
-	Groups   map[string][]Group `json:"groups"`
+	PassRate stats.Interval      `json:"pass_rate"` // at 95 %, clustered by case
+	Repeated *Repeated           `json:"repeated,omitempty"`
+	Latency  Latency             `json:"latency"`
+	Time     Time                `json:"time"`
+	Tokens   results.Tokens      `json:"tokens"`
+	Cost     *float64            `json:"cost,omitempty"`
+	Groups   map[string][]*Group `json:"groups"`
 
 	Slowest  []Detail `json:"slowest"`
 	Failures []Detail `json:"failures"` // and errors
@@ -88,7 +88,7 @@ const (
 
 // Figures computes the figures and reads the lines that are shown.
 func (b *Batch) Figures() (*Figures, error) {
-	f := &Figures{Counts: b.Counts(), Groups: map[string][]Group{}, Fingerprints: b.Fingerprints}
+	f := &Figures{Counts: b.Counts(), Groups: map[string][]*Group{}, Fingerprints: b.Fingerprints}
 	clusters := b.Clusters()
 	f.PassRate = stats.Clustered(clusters)
 	f.Repeated = b.repeated(clusters)
@@ -189,11 +189,11 @@ func (b *Batch) repeated(clusters []stats.Cluster) *Repeated {
 }
 
 // list returns groups in the order of their names, reasons by their number.
-func list(kind string, groups map[string]*group) []Group {
-	all := []Group{}
+func list(kind string, groups map[string]*group) []*Group {
+	all := []*Group{}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[name]
-		out := Group{Name: name, Lines: g.lines, Passed: g.passed}
+		out := &Group{Name: name, Lines: g.lines, Passed: g.passed}
 		if kind != byReason {
 			clusters := make([]stats.Cluster, 0, len(g.clusters))
 			for _, i := range slices.Sorted(maps.Keys(g.clusters)) {
@@ -205,7 +205,7 @@ func list(kind string, groups map[string]*group) []Group {
 		all = append(all, out)
 	}
 	if kind == byReason || len(all) > maxGroups {
-		slices.SortStableFunc(all, func(a, b Group) int { return b.Lines - a.Lines })
+		slices.SortStableFunc(all, func(a, b *Group) int { return b.Lines - a.Lines })
 	}
 	return all[:min(len(all), maxGroups)]
 }

@@ -61,7 +61,7 @@ type Batch struct {
 type group struct {
 	lines    int
 	passed   int
-	clusters map[int32]stats.Cluster
+	clusters map[int]stats.Cluster
 }
 
 // The kinds of groups.
@@ -243,7 +243,7 @@ func outcome(name string) string {
 func (b *Batch) count(kind, name string, row *Row) {
 	g := b.groups[kind][name]
 	if g == nil {
-		g = &group{clusters: map[int32]stats.Cluster{}}
+		g = &group{clusters: map[int]stats.Cluster{}}
 		b.groups[kind][name] = g
 	}
 	g.lines++
@@ -251,12 +251,12 @@ func (b *Batch) count(kind, name string, row *Row) {
 		g.passed++
 	}
 	if row.Judged() && kind != byReason {
-		c := g.clusters[row.Case]
+		c := g.clusters[int(row.Case)]
 		c.Trials++
 		if row.Passed() {
 			c.Successes++
 		}
-		g.clusters[row.Case] = c
+		g.clusters[int(row.Case)] = c
 	}
 }
 

@@ -185,7 +185,7 @@ func bossSettings() string {
 // Operators try servers, add and remove them. Secrets go to secrets.env and come back nowhere. Without keys, nobody adds
 // a server.
 func TestServersAreTriedAddedAndRemoved(t *testing.T) {
-	s, folder := editable(t, bossSettings())
+	s, folder := editable(t, bossSettings()+"rate_limit: {tools: [hr__lookup]}\n")
 	open, openFolder := editable(t, "")
 	peer := guardedPeer(t)
 	good := fmt.Sprintf(`"url":%q,"headers":{"X-Secret":%q}`, peer, secretValue)
@@ -241,8 +241,8 @@ func TestServersAreTriedAddedAndRemoved(t *testing.T) {
 	if status, _ := s.send("POST", "servers/hr/remove", "clerk", `{}`); status != 403 {
 		t.Errorf("removing by a key that is no operator's: got %d, want 403", status)
 	}
-	if status, text := s.send("POST", "servers/hr/remove", "boss", `{}`); status != 200 {
-		t.Fatalf("removing: got %d %s, want 200", status, text)
+	if status, text := s.send("POST", "servers/hr/remove", "boss", `{}`); status != 200 || !strings.Contains(text, "rate_limit.tools[0] names no server") {
+		t.Fatalf("removing: got %d %s, want 200 and what still names it", status, text)
 	}
 	if _, text := s.send("GET", "servers", "boss", ""); strings.Contains(text, `"name":"hr"`) {
 		t.Errorf("got %s, want the server to be gone", text)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -110,6 +111,7 @@ func removeServer(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) 
 	files := slices.DeleteFunc([]*edits.Change{removal.File, secrets}, func(f *edits.Change) bool { return f == nil })
 	if c.opts.Edit.apply(r.Context(), w, v, "server "+name+" removed", files...) {
 		warning := await(r.Context(), c)
-		reply(w, map[string]any{"removed": warning == "", "warning": warning})
+		notes := slices.DeleteFunc(append([]string{warning}, removal.Warnings...), func(s string) bool { return s == "" })
+		reply(w, map[string]any{"removed": warning == "", "warning": strings.Join(notes, "; ")})
 	}
 }

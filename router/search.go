@@ -111,12 +111,12 @@ func (f *Frontend) Restore(session string, state []byte) {
 
 // Exposed returns the full names of the tools that the caller's last search found.
 func (f *Frontend) Exposed(x *edge.Exchange) []string {
-	return exposures(f, x).Peek(clientOf(x))
+	return lru.Peek(exposures(f, x), clientOf(x))
 }
 
 // Showing returns the sessions whose last search found a tool of a server.
 func (f *Frontend) Showing(server string) []string {
-	return f.exposed.KeysOf(func(names []string) bool {
+	return lru.KeysOf(f.exposed, func(names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool {
 			return strings.HasPrefix(name, catalog.FullName(server, ""))
 		})

@@ -38,8 +38,9 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// Peek returns a value, the zero value if there is none. It counts as no use.
-func (c *Cache[K, V]) Peek(key K) (value V) {
+// Peek returns a value, the zero value if there is none. It counts as no use. It is a function because
+// methods are compiled for each Cache, used or not.
+func Peek[K comparable, V any](c *Cache[K, V], key K) (value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.by[key]; ok {
@@ -78,7 +79,8 @@ func (c *Cache[K, V]) remove(e *list.Element) {
 }
 
 // KeysOf returns the keys of the values that satisfy wanted, which must not use the Cache. It counts as no use.
-func (c *Cache[K, V]) KeysOf(wanted func(V) bool) (keys []K) {
+// It is a function like Peek.
+func KeysOf[K comparable, V any](c *Cache[K, V], wanted func(V) bool) (keys []K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for e := c.order.Front(); e != nil; e = e.Next() {

@@ -15,7 +15,7 @@ func TestCache_BoundsEntries(t *testing.T) {
 		c.Put(key, i, 1)
 	}
 	c.Get("a")
-	c.Peek("b")
+	lru.Peek(c, "b")
 	c.Put("d", 3, 1)
 	for key, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
 		if _, got := c.Get(key); got != want {
@@ -34,11 +34,11 @@ func TestCache_BoundsWeight(t *testing.T) {
 	for _, key := range []string{"a", "b", "c", "a"} {
 		c.Put(key, key, 4)
 	}
-	if _, kept := c.Get("b"); kept || c.Len() != 2 || c.Peek("a") != "a" || c.Peek("c") != "c" {
+	if _, kept := c.Get("b"); kept || c.Len() != 2 || lru.Peek(c, "a") != "a" || lru.Peek(c, "c") != "c" {
 		t.Errorf("got %d values, b kept %t, want a and c", c.Len(), kept)
 	}
 	c.Put("large", "large", 20)
-	if c.Len() != 1 || c.Peek("large") != "large" {
+	if c.Len() != 1 || lru.Peek(c, "large") != "large" {
 		t.Errorf("got %d values, want the large one alone", c.Len())
 	}
 	c.Remove("large")

@@ -12,10 +12,16 @@ import (
 )
 
 // Secrets returns the secrets of a configuration, for a [redact.Masker]: the values of type redact.Secret with the
-// credentials inside them, and the user information and parameters of addresses.
+// credentials inside them, the arguments of servers that are credentials, and the user information and parameters of
+// addresses.
 func (c Config) Secrets() []string {
 	var all secrets
 	all.in(reflect.ValueOf(c), "")
+	for _, s := range c.Servers {
+		for _, arg := range CredentialArgs(s.Args) {
+			all.secret("", arg)
+		}
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -24,6 +24,7 @@ type Block struct {
 	doc      *document
 	path     []string // keys
 	lines    []string // of the file, with their ends
+	end      string   // of a new line
 	from, to int      // its lines
 	indent   string
 }
@@ -63,12 +64,9 @@ func openBlock(name string, path ...string) (*Block, error) {
 	if isJSON(name, file.Before) || isJSON("", file.Before) {
 		return nil, mistake(name, nil, "is written as JSON; change it in an editor")
 	}
-	text := string(bytes.ReplaceAll(file.Before, []byte("\r\n"), []byte("\n")))
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	b := &Block{File: name, file: file, path: path, lines: slices.Collect(strings.Lines(text))}
-	if b.doc, err = parse(name, []byte(text), false); err != nil {
+	b := &Block{File: name, file: file, path: path}
+	b.lines, b.end = wholeLines(file.Before)
+	if b.doc, err = parse(name, []byte(strings.Join(b.lines, "")), false); err != nil {
 		return nil, err
 	}
 	b.from, b.to = len(b.lines), len(b.lines)
@@ -81,7 +79,7 @@ func openBlock(name string, path ...string) (*Block, error) {
 	}
 	b.indent = b.lines[b.from][:m.Key.GetToken().Position.Column-1]
 	for _, line := range b.lines[b.from:b.to] {
-		b.Text += strings.TrimPrefix(line, b.indent)
+		b.Text += withoutEnd(strings.TrimPrefix(line, b.indent)) + "\n"
 	}
 	return b, nil
 }
@@ -111,13 +109,12 @@ func (b *Block) unknown() error {
 // setting is removed. It fails unless that configuration is valid and the file changes in the block alone; mistakes in
 // the text name its line.
 func (b *Block) Replace(text string, used Config) (*change.Change, Config, error) {
-	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), " \t\n")
-	var own []string
-	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) != "" {
+	own, _ := splitLines([]byte(strings.TrimRight(text, " \t\r\n")))
+	for i, line := range own {
+		if line = withoutEnd(line); line != "" {
 			line = b.indent + line
 		}
-		own = append(own, strings.TrimRight(line, "\n")+"\n")
+		own[i] = line + b.end
 	}
 	after := []byte(strings.Join(slices.Concat(b.lines[:b.from], own, b.lines[b.to:]), ""))
 	doc, err := parse(b.File, after, false)
@@ -128,9 +125,6 @@ func (b *Block) Replace(text string, used Config) (*change.Change, Config, error
 	if replaced.doc = doc; !reflect.DeepEqual(rest(doc.root, b.path), rest(b.doc.root, b.path)) ||
 		len(b.path) > 1 && replaced.find() == nil {
 		return nil, Config{}, fmt.Errorf("write %s: and what is below it, and nothing else", b.path[len(b.path)-1])
-	}
-	if bytes.Contains(b.file.Before, []byte("\r\n")) {
-		after = bytes.ReplaceAll(after, []byte("\n"), []byte("\r\n"))
 	}
 	for len(after) < len(b.file.Before) && bytes.HasPrefix(b.file.Before, after) {
 		after = append(after, '\n') // a reload takes a mere beginning for an interrupted write

@@ -362,10 +362,7 @@ func insert(file, content string, before ast.Node, add []*ast.MappingValueNode) 
 	if err != nil {
 		return "", err
 	}
-	lines, end := splitLines([]byte(content))
-	if last := len(lines) - 1; last >= 0 && !strings.HasSuffix(lines[last], "\n") {
-		lines[last] += end
-	}
+	lines, end := wholeLines([]byte(content))
 	key := slices.IndexFunc(lines, func(line string) bool {
 		return strings.HasPrefix(strings.TrimPrefix(line, "\ufeff"), "mcpServers:")
 	})

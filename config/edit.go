@@ -111,17 +111,38 @@ type entry struct {
 	end     string   // of a new line
 }
 
+var (
+	lineEnd = regexp.MustCompile(`\r\n?|\n`)
+	oneLine = regexp.MustCompile(`[^\r\n]*(?:\r\n?|\n)|[^\r\n]+`)
+)
+
 // splitLines returns the lines of a text with their ends, and the end of a new one.
 func splitLines(text []byte) (lines []string, end string) {
-	lines = strings.SplitAfter(string(text), "\n")
-	if last := len(lines) - 1; lines[last] == "" {
-		lines = lines[:last]
-	}
+	lines = oneLine.FindAllString(string(text), -1)
 	if bytes.Contains(text, []byte("\r\n")) {
 		return lines, "\r\n"
 	}
 	return lines, "\n"
 }
+
+// wholeLines is splitLines with an end of the last line, too.
+func wholeLines(text []byte) (lines []string, end string) {
+	lines, end = splitLines(text)
+	if last := len(lines) - 1; last >= 0 {
+		lines[last] = ended(lines[last], end)
+	}
+	return lines, end
+}
+
+// ended returns a line with an end if it has none.
+func ended(line, end string) string {
+	if withoutEnd(line) == line {
+		return line + end
+	}
+	return line
+}
+
+func withoutEnd(line string) string { return strings.TrimRight(line, "\r\n") }
 
 func openEntry(into, name string) (*entry, error) {
 	file, err := serversFile(into)
@@ -234,7 +255,7 @@ func (e *entry) removed() []byte {
 }
 
 // onlyServers is the line of an mcpServers key whose entries follow.
-var onlyServers = regexp.MustCompile(`^(\x{feff}?mcpServers:)([ \t]*(?:#.*)?\r?\n)$`)
+var onlyServers = regexp.MustCompile(`^(\x{feff}?mcpServers:)([ \t]*(?:#.*)?[\r\n]+)$`)
 
 // own returns the range of the lines that the server has for itself; an empty one if it shares them.
 func (e *entry) own() (from, to int) { return ownLines(e.lines, e.servers.Values[e.at]) }
@@ -286,9 +307,7 @@ func (e *entry) marked(disabled bool) []byte {
 	if to == 0 || len(mapping.Values) == 0 {
 		return nil
 	}
-	if !strings.HasSuffix(e.lines[to-1], "\n") {
-		e.lines[to-1] += e.end
-	}
+	e.lines[to-1] = ended(e.lines[to-1], e.end)
 	indent := strings.Repeat(" ", mapping.Values[0].Key.GetToken().Position.Column-1)
 	return []byte(strings.Join(slices.Insert(e.lines, to, indent+member+e.end), ""))
 }

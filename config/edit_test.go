@@ -55,6 +55,12 @@ func TestDisable(t *testing.T) {
 			"mcpServers:\r\n  a:\n    command: sh\n    disabled: false\r\nlisten: 127.0.0.1:1",
 		},
 		{
+			"carriage returns alone", "servers.yaml",
+			"mcpServers:\r  a:\r    command: sh\rlisten: 127.0.0.1:1\r",
+			"mcpServers:\r  a:\r    command: sh\r    disabled: true\nlisten: 127.0.0.1:1\r",
+			"mcpServers:\r  a:\r    command: sh\r    disabled: false\nlisten: 127.0.0.1:1\r",
+		},
+		{
 			"flow everywhere", "servers.yaml",
 			"{mcpServers: {b: {command: y}, a: {command: x}}}\n", "", "",
 		},
@@ -123,6 +129,7 @@ func TestRemove(t *testing.T) {
 			"only, with a byte order mark and lines of both kinds", "servers.yaml",
 			"\ufeffmcpServers:\r\n  a: {command: x}\nlisten: 127.0.0.1:1\r\n", "\ufeffmcpServers: {}\r\nlisten: 127.0.0.1:1\r\n",
 		},
+		{"only, with carriage returns alone", "servers.yaml", "mcpServers: # mine\r  a: {command: x}\r", "mcpServers: {} # mine\r"},
 		{"one line", "servers.yaml", "mcpServers: {b: {command: y}, a: {command: x}}\n", ""},
 		{
 			"JSON", "servers.json",

@@ -105,7 +105,7 @@ func member(n ast.Node, key string) *ast.MappingValueNode {
 }
 
 // emptyValue is the line of a key without a value or with an empty one.
-var emptyValue = regexp.MustCompile(`^([^:]*:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?\r?\n)$`)
+var emptyValue = regexp.MustCompile(`^([^:]*:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?[\r\n]+)$`)
 
 // keysFile is a settings file whose keys are changed.
 type keysFile struct {
@@ -127,10 +127,7 @@ func openKeys(folder string) (*keysFile, error) {
 		return nil, err
 	}
 	s.keys, _ = value(value(s.doc.root, "auth"), "api_keys").(*ast.SequenceNode)
-	s.lines, s.end = splitLines(file.Before)
-	if last := len(s.lines) - 1; last >= 0 && !strings.HasSuffix(s.lines[last], "\n") {
-		s.lines[last] += s.end
-	}
+	s.lines, s.end = wholeLines(file.Before)
 	return s, nil
 }
 

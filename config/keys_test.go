@@ -42,6 +42,8 @@ func TestChangeKeys(t *testing.T) {
 			after: "auth:\r\n  api_keys:\r\n" + strings.ReplaceAll(at("    "), "\n", "\r\n") + "\r\nlisten: x\n# end\r\n"},
 		{name: "lines of both kinds", before: "\ufeffauth: {}\nlisten: x\r\n",
 			after: "\ufeffauth:\n  api_keys:\r\n" + strings.ReplaceAll(at("    "), "\n", "\r\n") + "listen: x\r\n"},
+		{name: "carriage returns alone", before: "auth: {}\rlisten: x\r",
+			after: "auth:\r  api_keys:\n" + at("    ") + "listen: x\r"},
 		{name: "CRLF in a list", before: "auth:\r\n  api_keys:\r\n  - name: a\r\n    sha256: b\r\nlisten: x\r\n",
 			after: "auth:\r\n  api_keys:\r\n  - name: a\r\n    sha256: b\r\n" + strings.ReplaceAll(at("  "), "\n", "\r\n") + "listen: x\r\n"},
 		{name: "remove with CRLF", before: "auth:\r\n  api_keys:\r\n  - name: a\r\n    sha256: b\r\n  - {name: c, sha256: b}\r\nlisten: x\r\n", remove: "a",

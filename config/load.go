@@ -196,6 +196,13 @@ func (c loader) file(name string, cfg *Config) error {
 	if err != nil {
 		return err
 	}
+	first := member(doc.root, "mcpServers")
+	for _, m := range doc.root.Values { // the decoder finds others
+		if keyOf(m) == "mcpServers" && m != first {
+			return mistake(name, m.Key.GetToken(), "key %s is already given in line %d", quote(keyOf(m)),
+				first.Key.GetToken().Position.Line)
+		}
+	}
 	c.docs = append(c.docs, doc)
 	cfg.sources = append(cfg.sources, source{name, content, doc.isEmpty()})
 	path, servers := "mcpServers", value(doc.root, "mcpServers")

@@ -81,6 +81,10 @@ func openBlock(name string, path ...string) (*Block, error) {
 	for _, line := range b.lines[b.from:b.to] {
 		b.Text += withoutEnd(strings.TrimPrefix(line, b.indent)) + "\n"
 	}
+	own, err := parse(name, []byte(b.Text), false)
+	if err != nil || !reflect.DeepEqual(orderedValue(own.root.Values[0].Value), orderedValue(m.Value)) {
+		return nil, b.unknown() // it goes on below
+	}
 	return b, nil
 }
 

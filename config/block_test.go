@@ -80,6 +80,8 @@ func TestBlock(t *testing.T) {
 		{"another setting", "settings.yaml", blockSettings, "policy", policy, "auth:\n  anonymous: true", "", "nothing else"},
 		{"unknown server", "servers.yaml", blockServers, "servers/none", "", "", "", `has no server "none"`},
 		{"JSON", "servers.json", `{"mcpServers":{"hr":{"command":"x"}}}`, "servers/hr", "", "", "", "is written as JSON"},
+		{"lines that begin as keys do", "settings.yaml", "policy: [\n{when: destructive, then: ask}\n]\n", "policy", "", "", "", "write it as an indented block"},
+		{"lines that begin as names do", "servers.yaml", "mcpServers:\n  hr:\n    command: \"run\n\n  it\"\n", "servers/hr", "", "", "", "write it as an indented block"},
 		{"shared line", "servers.yaml", "mcpServers: {hr: {command: x}}\n", "servers/hr", "", "", "", "write it as an indented block"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -52,6 +52,7 @@ func TestBlocksAreEdited(t *testing.T) {
 		{"save a mistake", "POST", "servers/hr", "boss", do("save", hr, strings.Replace(hr, "headers", "header", 1)), 400, `"line 3: `},
 		{"save what was another text", "POST", "policy", "boss", do("save", deny, policy), 409, "changed meanwhile"},
 		{"save by another key", "POST", "policy", "clerk", do("save", policy, deny), 403, "edit: true"},
+		{"a large text", "POST", "policy", "boss", do("save", policy, policy+strings.Repeat("#", 64<<10)), 413, "more than 65536 bytes"},
 		{"another order", "POST", "policy", "boss", do("delete", policy, deny), 400, "want check"},
 		{"try", "POST", "servers/hr", "boss", do("try", hr, hr), 200, `"Looks up [redacted]"`},
 		{"try what does not work", "POST", "servers/hr", "boss", do("try", hr, strings.Replace(hr, secretValue, "wrong", 1)), 502, "unauthorized"},

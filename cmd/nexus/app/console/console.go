@@ -14,6 +14,8 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -197,7 +199,12 @@ func read(w http.ResponseWriter, r *http.Request, into any) bool {
 		fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
 		return false
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into)
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", large.Limit))
+		return false
+	}
+	if err != nil {
 		fail(w, http.StatusBadRequest, "the body is not JSON of the expected form")
 		return false
 	}

@@ -37,7 +37,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"nexus": nexusCommand},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"nexus": nexusCommand, "terminal": terminalCommand},
 	})
 }
 
@@ -104,5 +104,16 @@ func nexusCommand(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	if code != want {
 		ts.Fatalf("got exit code %d, want %d", code, want)
+	}
+}
+
+// terminalCommand runs a line of the shell on the terminal of ttyin. The terminal lasts a moment longer than the line,
+// because testscript closes it even if it has not read all that was written.
+func terminalCommand(ts *testscript.TestScript, negated bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: terminal LINE")
+	}
+	if err := ts.Exec("sh", "-c", "("+args[0]+"); code=$?; sleep 0.3; exit $code"); (err != nil) != negated {
+		ts.Fatalf("the line ended with %v", err)
 	}
 }

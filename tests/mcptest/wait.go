@@ -11,8 +11,8 @@ import (
 // Patience bounds what tests wait for. It is ample: only a test that fails waits so long.
 const Patience = 30 * time.Second
 
-// Eventually polls until ok holds, and fails the test if that takes too long. What says what is waited for. It polls less
-// often the longer it waits, because what it waits for needs the processor, too.
+// Eventually polls until ok holds, and fails the test if that takes too long. What says what is waited for. It polls
+// less often the longer it waits, because what it waits for needs the processor, too.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	pause := time.Millisecond

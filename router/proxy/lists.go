@@ -38,7 +38,8 @@ const startTime = 50 * time.Second
 
 // gather returns the list of every server of which the caller may see an item. Valid held lists are used, and those of
 // an earlier process while a server starts; the other servers are asked in parallel. Failed servers are left out. If
-// all fail, they are asked again when one that is starting has connected; else gather fails.
+// all fail, they are asked again while some are starting: when one of these has connected, and after each list deadline,
+// because another may have needed longer. Else gather fails.
 func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
 	servers, sessions := s.reach(x), s.p.servers.Sessions()
 	if x.Visible != nil {
@@ -74,10 +75,14 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 	x.ReleaseWaiting() // later notifications need not wait for it
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	if waited, failed := s.p.servers.AwaitStart(starting, asked...); waited {
-		if err = failed; err == nil {
-			err = ask()
+	for begun := false; err != nil && starting.Err() == nil; err = ask() {
+		turn, end := context.WithTimeout(starting, s.p.opts.Config.ListDeadline)
+		waited, _ := s.p.servers.AwaitStart(turn, asked...)
+		end()
+		if !waited && !begun {
+			break
 		}
+		begun = waited // one that has connected while it was asked is asked once more
 	}
 	return parts, err
 }

@@ -189,6 +189,26 @@ func TestListAtFirstStart(t *testing.T) {
 	}
 }
 
+// TestListBesideStart lists a server that needs longer than the deadline once, while another one does not come.
+func TestListBesideStart(t *testing.T) {
+	slow, fine := newServer("b"), newServer("a")
+	defer slow.hold()()
+	var lists atomic.Int64
+	fine.on = func(r *request) bool {
+		if r.Method != "tools/list" || lists.Add(1) > 1 {
+			return false
+		}
+		<-r.ctx.Done()
+		return true
+	}
+	w := newWorld(t, func(o *setup) { o.config.ListDeadline = 100 * time.Millisecond },
+		place{"slow", overHTTP, slow, "shared"}, place{"fine", overHTTP, fine, "shared"})
+	w.wait("fine")
+	if got := w.dial(proxyPath).tools(); !slices.Equal(got, []string{"fine__a"}) {
+		t.Errorf("got %q, want the tool of the server that has started", got)
+	}
+}
+
 // TestMemoryKeepsNewest lets an earlier request of a list end after a later one.
 func TestMemoryKeepsNewest(t *testing.T) {
 	s, folder, until := newServer("new"), filepath.Join(t.TempDir(), "lists"), make(chan struct{})

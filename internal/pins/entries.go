@@ -28,7 +28,7 @@ const (
 // entries are the pins in entries that replicas share. Changes are merged by compare-and-set.
 type entries struct {
 	mirror  *shared.Mirror
-	decoded map[string]uint64 // revisions of the entries that the last merge returned, by key
+	decoded map[string]uint64 // revisions of the entries that the last merge read, by key; 0 = it was written
 }
 
 // String implements keeper.
@@ -96,7 +96,7 @@ func (e *entries) merge(
 			err = errors.Join(err, fmt.Errorf("server %s: %w", server, failed))
 		case next != nil:
 			doc.Servers[server] = next
-			e.decoded[SharedPrefix+server] = e.mirror.Entry(SharedPrefix + server).Revision
+			e.decoded[SharedPrefix+server] = 0 // others may have replaced it since: the next merge reads it
 		}
 	}
 	return doc, damage, err

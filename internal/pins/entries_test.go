@@ -193,6 +193,61 @@ func TestSharedBound(t *testing.T) {
 	}
 }
 
+// overtaken is a State of which others replace an entry before a replica hears that it has stored it.
+type overtaken struct {
+	*shared.Memory
+	then func(revision uint64)
+}
+
+func (s *overtaken) Put(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
+	stored, err := s.Memory.Put(ctx, key, value, revision, ttl)
+	s.then(stored)
+	return stored, err
+}
+
+// An approval by another replica is not missed while this one stores what it saw.
+func TestSharedOvertaken(t *testing.T) {
+	state := &overtaken{Memory: shared.NewMemory()}
+	if _, err := state.Memory.Put(t.Context(), "pins/hr", deflated(t, `{"tools":{}}`), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	mirror, err := shared.OpenMirror(t.Context(), state, pins.SharedPrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mirror.Close()
+	seen := make(chan string, 1)
+	state.then = func(now uint64) {
+		approved := deflated(t, fmt.Sprintf(`{"tools":{"x":{"approved":{"sha256":"%s"}}}}`, <-seen))
+		stored, err := state.Memory.Put(t.Context(), "pins/hr", approved, now, 0)
+		for err == nil && now != stored {
+			err = mirror.Wait(t.Context(), "pins/hr", now)
+			now = mirror.Entry("pins/hr").Revision
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	s := pins.Open(pins.Options{Shared: mirror, Mode: pins.Enforce, Logger: slog.New(slog.DiscardHandler)})
+	s.Start()
+	defer s.Close()
+	changed, _ := s.Check("hr", []pins.Tool{tool("x", object)}, true)
+	seen <- changed["x"]
+	mcptest.Eventually(t, "the approval is known", func() bool { return s.Refusal("hr", "x", "") == "" })
+}
+
+// deflated returns the value of an entry.
+func deflated(t *testing.T, text string) []byte {
+	t.Helper()
+	var value bytes.Buffer
+	w, _ := flate.NewWriter(&value, flate.DefaultCompression)
+	_, err := w.Write([]byte(text))
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Error(err)
+	}
+	return value.Bytes()
+}
+
 // seen matches a version that this one has written.
 var seen = regexp.MustCompile(`\{"sha256":"[0-9a-f]*","definition":.*?,"at":"[^"]*"\}`)
 
@@ -217,13 +272,8 @@ func TestSharedVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := shared.NewMemory()
 			t.Cleanup(state.Close)
-			var value bytes.Buffer
-			w, _ := flate.NewWriter(&value, flate.DefaultCompression)
-			fmt.Fprintf(w, c.entry, changed["x"])
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := state.Put(t.Context(), "pins/hr", value.Bytes(), 0, 0); err != nil {
+			value := deflated(t, fmt.Sprintf(c.entry, changed["x"]))
+			if _, err := state.Put(t.Context(), "pins/hr", value, 0, 0); err != nil {
 				t.Fatal(err)
 			}
 			s, l := replica(t, state, nil)

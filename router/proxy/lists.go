@@ -38,8 +38,8 @@ const startTime = 50 * time.Second
 
 // gather returns the list of every server of which the caller may see an item. Valid held lists are used, and those of
 // an earlier process while a server starts; the other servers are asked in parallel. Failed servers are left out. If
-// all fail, they are asked again while some are starting: when one of these has connected, and after each list deadline,
-// because another may have needed longer. Else gather fails.
+// all fail, they are asked again while some are starting: when one of these has connected, and after each list
+// deadline, because another may have needed longer. Else gather fails.
 func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
 	servers, sessions := s.reach(x), s.p.servers.Sessions()
 	if x.Visible != nil {

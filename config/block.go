@@ -90,18 +90,11 @@ func openBlock(name string, path ...string) (*Block, error) {
 
 // find returns the member of the file, nil if it has none.
 func (b *Block) find() *ast.MappingValueNode {
-	in := b.doc.root
+	var in ast.Node = b.doc.root
 	for _, key := range b.path[:len(b.path)-1] {
-		in, _ = value(in, key).(*ast.MappingNode)
+		in = value(in, key)
 	}
-	if in == nil {
-		return nil
-	}
-	key := b.path[len(b.path)-1]
-	if i := slices.IndexFunc(in.Values, func(m *ast.MappingValueNode) bool { return keyOf(m) == key }); i >= 0 {
-		return in.Values[i]
-	}
-	return nil
+	return member(in, b.path[len(b.path)-1])
 }
 
 func (b *Block) unknown() error {

@@ -91,19 +91,6 @@ func RemoveKey(folder, name string) (*change.Change, error) {
 	return s.change(func(keys []any) []any { return slices.Delete(keys, at, at+1) })
 }
 
-// member returns a member of a mapping, also one without a value; nil if it has none.
-func member(n ast.Node, key string) *ast.MappingValueNode {
-	mapping, _ := n.(*ast.MappingNode)
-	if mapping == nil {
-		return nil
-	}
-	i := slices.IndexFunc(mapping.Values, func(m *ast.MappingValueNode) bool { return keyOf(m) == key })
-	if i < 0 {
-		return nil
-	}
-	return mapping.Values[i]
-}
-
 // emptyValue is the line of a key without a value or with an empty one.
 var emptyValue = regexp.MustCompile(`^([^:]*:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?[\r\n]+)$`)
 

@@ -304,14 +304,23 @@ func quote(text string) string {
 
 // value returns the value of a key of a mapping; nil if it has none. n may be nil or another value.
 func value(n ast.Node, key string) ast.Node {
-	if mapping, ok := n.(*ast.MappingNode); ok {
-		for _, m := range mapping.Values {
-			if keyOf(m) == key && m.Value.Type() != ast.NullType {
-				return m.Value
-			}
-		}
+	if m := member(n, key); m != nil && m.Value.Type() != ast.NullType {
+		return m.Value
 	}
 	return nil
+}
+
+// member returns a member of a mapping, also one without a value; nil if it has none.
+func member(n ast.Node, key string) *ast.MappingValueNode {
+	mapping, _ := n.(*ast.MappingNode)
+	if mapping == nil {
+		return nil
+	}
+	i := slices.IndexFunc(mapping.Values, func(m *ast.MappingValueNode) bool { return keyOf(m) == key })
+	if i < 0 {
+		return nil
+	}
+	return mapping.Values[i]
 }
 
 // find returns the value at a path such as auth.api_keys[0].name, or else the innermost one around it, and the token to

@@ -28,7 +28,7 @@ type Mirror struct {
 	mu      sync.Mutex
 	entries map[string]Entry
 	own     map[string]uint64 // revisions that Put stored and the watch has not reported
-	reports map[string]uint64 // how often the watch has reported each key
+	reports map[string]uint64 // how often the watch has reported each key; keys are few, so they stay
 	changed chan struct{}     // closed at the next change
 }
 

@@ -61,12 +61,14 @@ func replaceBlock(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) 
 	if b == nil {
 		return
 	}
+	if order.Was != b.Text {
+		fail(w, http.StatusConflict, "the file has been changed meanwhile; copy what you need, and open this again")
+		return
+	}
 	file, cfg, err := b.Replace(order.Text, c.opts.InForce())
 	name, server := blockOf(r)
 	at := slices.IndexFunc(cfg.Servers, func(s downstream.ServerConfig) bool { return s.Name == server })
 	switch {
-	case order.Was != b.Text:
-		fail(w, http.StatusConflict, "the file has been changed meanwhile; copy what you need, and open this again")
 	case err != nil && order.Do == "check":
 		reply(w, map[string]string{"mistake": err.Error()})
 	case err != nil:

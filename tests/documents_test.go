@@ -92,24 +92,13 @@ func TestDocumentedOptions(t *testing.T) {
 	t.Parallel()
 	named := regexp.MustCompile("(?m)`(?:bin/)?nexus ([^`]*)`|^ {4}(?:[A-Z_]+=\\S+ )*(?:bin/)?nexus ([^#\n]*)")
 	word, option := regexp.MustCompile(`^[a-z]+$`), regexp.MustCompile(`^--[a-z-]+`)
-	help := map[string]string{}
-	usage := func(command []string) string {
-		key := strings.Join(command, " ")
-		if _, ok := help[key]; !ok {
-			out, err := exec.Command(program, append(slices.Clone(command), "--help")...).CombinedOutput()
-			if err != nil {
-				out = nil
-			}
-			help[key] = string(out)
-		}
-		return help[key]
-	}
+	usage := manuals(t)
 	for page, text := range documents(t) {
 		for _, match := range named.FindAllStringSubmatch(text, -1) {
 			words := strings.Fields(match[1] + match[2])
 			var command []string
 			for _, w := range words {
-				if !word.MatchString(w) || usage(append(slices.Clone(command), w)) == "" {
+				if !word.MatchString(w) || usage[strings.Join(append(slices.Clone(command), w), " ")] == "" {
 					break
 				}
 				command = append(command, w)
@@ -119,12 +108,44 @@ func TestDocumentedOptions(t *testing.T) {
 				continue
 			}
 			for _, w := range words {
-				if o := option.FindString(w); o != "" && !regexp.MustCompile(o+`\b`).MatchString(usage(command)) {
+				if o := option.FindString(w); o != "" && o != "--help" && !regexp.MustCompile(o+`\b`).MatchString(usage[strings.Join(command, " ")]) {
 					t.Errorf("%s: nexus %s has no option %s", page, strings.Join(command, " "), o)
 				}
 			}
 		}
 	}
+}
+
+// manuals returns the manual of each command, from one start of the program.
+func manuals(t *testing.T) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command(program, "man", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "nexus-*.1"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("got the pages %v, %v", pages, err)
+	}
+	of := map[string]string{}
+	for _, page := range pages {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(page), "nexus-"), ".1")
+		command := own
+		for line := range strings.Lines(strings.ReplaceAll(string(raw), `\-`, "-")) {
+			if strings.HasPrefix(line, ".SH ") {
+				command = own
+			}
+			if sub, found := strings.CutPrefix(line, ".SS nexus "); found {
+				command = strings.TrimSpace(sub)
+			}
+			of[command] += line
+		}
+	}
+	return of
 }
 
 // Commands of the program in the documentation do what the page says, in the order of the page.

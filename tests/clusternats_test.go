@@ -55,13 +55,12 @@ func (c *replicated) bucket(use func(js jetstream.JetStream, info *jetstream.Str
 	}
 }
 
-// bound sets the limit of the bucket; 0 is what it holds now.
+// bound sets the limit of the bucket. What it holds stays, and a limit below that lets nothing in: at the limit itself,
+// an entry that expires makes room for another.
 func (c *replicated) bound(bytes int64) {
 	c.t.Helper()
 	c.bucket(func(js jetstream.JetStream, info *jetstream.StreamInfo) error {
-		if info.Config.MaxBytes = bytes; bytes == 0 {
-			info.Config.MaxBytes = int64(info.State.Bytes)
-		}
+		info.Config.MaxBytes = bytes
 		_, err := js.UpdateStream(c.t.Context(), info.Config)
 		return err
 	})
@@ -106,7 +105,7 @@ func soakNATS(t *testing.T) {
 		}},
 		"full": {[]string{"-32000 outcome_unknown", "HTTP 502", "no answer", elsewhere}, func(c *replicated) {
 			own := c.dial(c.replicas[1])
-			c.bound(0)
+			c.bound(1)
 			time.Sleep(lossTime)
 			for _, r := range c.replicas {
 				c.want(c.at(r, own), "result")

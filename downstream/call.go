@@ -129,6 +129,9 @@ func (c *callChain) authorize(next callFunc) callFunc {
 		reply, err := next(ctx, &own)
 		if own.Method == "tools/list" && err == nil {
 			own.server.Pins.Passed(own.Params, reply.Result)
+			if own.Modern && own.Header != nil || reply.Modern && own.server.Config.Type == server.TransportHTTP {
+				reply.Result = own.server.Own.Lists.WithValidHeaders(reply.Result)
+			}
 		}
 		return reply, err
 	}

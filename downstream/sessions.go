@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
@@ -207,13 +208,17 @@ func (ss *Sessions) Subscribers(name, uri string) []string {
 }
 
 // CheckParamHeaders compares the headers of a client's call with the arguments that they repeat, using the tool's
-// last listed definition. It returns nil if they agree.
+// last listed definition. It returns nil if they agree. A definition with an invalid header is an error, too.
 func (ss *Sessions) CheckParamHeaders(name, client, tool string, h http.Header, params []byte) *jsonrpc.Error {
 	s := ss.servers.named(name)
 	if s == nil {
 		return nil
 	}
-	return s.Connection(client).Lists.Tool(tool).CheckParamHeaders(h, params)
+	t := s.Connection(client).Lists.Tool(tool)
+	if fault := t.HeaderFault(); fault != nil {
+		return Failed(catalog.Quarantine(name, tool, fault.Error()), true)
+	}
+	return t.CheckParamHeaders(h, params)
 }
 
 // Member returns the member of a list result that holds the items; empty for other methods.

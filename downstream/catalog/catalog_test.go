@@ -14,7 +14,7 @@ func list(server string, names ...string) *List {
 	for _, name := range names {
 		items = append(items, json.RawMessage(fmt.Sprintf(`{"name":%q,"inputSchema":{}}`, name)))
 	}
-	return Read(server, items, true, func(string) bool { return true }, func(string) string { return "" }, func(string, error) {})
+	return Read(server, items, true, func(string) bool { return true }, func(*Tool) string { return "" }, func(string, error) {})
 }
 
 // A change of one server leaves the tools of the others as they are, unless it changes their names.

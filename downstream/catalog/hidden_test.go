@@ -44,7 +44,7 @@ func TestRead_HiddenCharacters(t *testing.T) {
 	const hidden = `x\u200b\u202e\udb40\udc41\u0007`
 	def := fmt.Sprintf(`{"name":"n","title":"%[1]s","description":"%[1]s\n","inputSchema":{"type":"object","description":"%[1]s",
 		"properties":{"a":{"title":"%[1]s","enum":["%[1]s","❤\ufe0f"],"maximum":9007199254740993}}},"outputSchema":{"description":"%[1]s"}}`, hidden)
-	l := Read("s", []json.RawMessage{json.RawMessage(def)}, true, func(string) bool { return true }, func(string) string { return "" }, func(_ string, err error) { t.Error(err) })
+	l := Read("s", []json.RawMessage{json.RawMessage(def)}, true, func(string) bool { return true }, func(*Tool) string { return "" }, func(_ string, err error) { t.Error(err) })
 	tool := l.Tools[0]
 	if tool.Title != "x" || tool.Description != "x\n" {
 		t.Errorf("got %q and %q, want x", tool.Title, tool.Description)
@@ -72,7 +72,7 @@ func TestRead_HiddenCharacters(t *testing.T) {
 // A server that lists such a tool again is reported once.
 func TestRead_HiddenCharactersOfQuarantined(t *testing.T) {
 	def := json.RawMessage(`{"name":"get_x\u200b","description":"Gets\u202e x.","inputSchema":{"type":"object"}}`)
-	l := Read("s", []json.RawMessage{def, def}, true, func(string) bool { return true }, func(string) string { return "changed" }, func(_ string, err error) { t.Error(err) })
+	l := Read("s", []json.RawMessage{def, def}, true, func(string) bool { return true }, func(*Tool) string { return "changed" }, func(_ string, err error) { t.Error(err) })
 	const own = "get_x\u200b"
 	if got, want := l.Findings(), []Finding{{"get_x", texts.ZeroWidth, own}, {"get_x", texts.Bidirectional, own}}; !slices.Equal(got, want) || len(l.Tools) > 0 {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -5,13 +5,9 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -31,10 +27,11 @@ type Tool struct {
 	plan.Tool
 	Raw json.RawMessage // the definition, unchanged
 
-	mirrored *mcp.Tool // arguments repeated in headers; nil if none
-	reads    bool      // Reads, which takes long to tell
-	bare     string    // its own name or, if that has hidden characters, one without
-	hidden   []string  // kinds of hidden characters in the definition
+	mirrored    *mcp.Tool // arguments repeated in headers; nil if none
+	headerFault error     // HeaderFault
+	reads       bool      // Reads, which takes long to tell
+	bare        string    // its own name or, if that has hidden characters, one without
+	hidden      []string  // kinds of hidden characters in the definition
 }
 
 // ReadsOnly returns Reads of a listed tool at no cost.
@@ -70,8 +67,9 @@ func readTool(server string, raw json.RawMessage) (Tool, error) {
 	case len(def.OutputSchema) > 0 && def.OutputSchema[0] != '{':
 		def.OutputSchema = nil
 	}
+	mirrored, fault := readHeaders(def.InputSchema)
 	return Tool{
-		Raw: raw, mirrored: mirrored(def.InputSchema), bare: def.Name,
+		Raw: raw, mirrored: mirrored, headerFault: fault, bare: def.Name,
 		hidden: hiddenKinds(def.Name, def.Title, def.Description),
 		Tool: plan.Tool{
 			Name: def.Name, Server: server, Tool: def.Name,
@@ -99,7 +97,7 @@ type List struct {
 // than without them.
 func Read(
 	server string, items []json.RawMessage, trust bool, keep func(tool string) bool,
-	refusal func(tool string) string, report func(tool string, fault error),
+	refusal func(*Tool) string, report func(tool string, fault error),
 ) *List {
 	l := &List{
 		Tools: make([]Tool, 0, len(items)), byName: make(map[string]int, len(items)), Quarantined: map[string]string{},
@@ -124,7 +122,7 @@ func Read(
 			report(texts.VisibleName(name), err)
 			why = err.Error()
 		} else {
-			why = refusal(name)
+			why = refusal(&t)
 		}
 		if why != "" {
 			if len(name) <= maxName && len(l.Quarantined) < maxQuarantined && l.Tool(name) == nil {
@@ -170,50 +168,6 @@ func (l *List) quarantined() map[string]string {
 		return nil
 	}
 	return l.Quarantined
-}
-
-// mirrored returns the arguments that are repeated in HTTP headers (x-mcp-header, MCP 2026-07-28). It is nil if there
-// are none, or if the schema names an invalid header.
-func mirrored(schema json.RawMessage) *mcp.Tool {
-	if !bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
-		return nil
-	}
-	t := &mcp.Tool{RawInputSchema: schema}
-	if mcp.ValidateParamHeaderAnnotations(t) != nil || len(mcp.ExtractParamHeaderBindings(t)) == 0 {
-		return nil
-	}
-	return t
-}
-
-// ParamHeaders returns others with the headers for a call of the tool added; t may be nil.
-func (t *Tool) ParamHeaders(others http.Header, params []byte) http.Header {
-	if t == nil || t.mirrored == nil {
-		return others
-	}
-	h := http.Header{}
-	maps.Copy(h, others)
-	for name, value := range mcp.GenerateParamHeaders(t.mirrored, params) {
-		h.Set(name, value)
-	}
-	return h
-}
-
-// CheckParamHeaders compares the headers of a call with the arguments that they repeat. It returns nil if they agree;
-// t may be nil.
-func (t *Tool) CheckParamHeaders(h http.Header, params []byte) *jsonrpc.Error {
-	if t == nil || t.mirrored == nil {
-		return nil
-	}
-	err := mcp.ValidateParamHeadersLookup(func(name string) (string, bool) {
-		sent := h.Values(name)
-		return strings.Join(sent, ", "), len(sent) > 0
-	}, t.mirrored, params)
-	var mismatch mcp.HeaderMismatchError
-	if !errors.As(err, &mismatch) {
-		return nil
-	}
-	message := "Header mismatch: " + mismatch.Header + ": " + mismatch.Reason
-	return &jsonrpc.Error{Code: jsonrpc.CodeHeaderMismatch, Message: message}
 }
 
 // Params returns the params of a tools/call. tool is the tool's own name; arguments and meta are raw JSON that is

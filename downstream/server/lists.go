@@ -218,7 +218,7 @@ func (ls *Lists) read(ctx context.Context, l *List, method string) error {
 	items, err := readPages(ctx, session, method)
 	switch {
 	case err == nil:
-		l.contents = s.lists.read(s, method, items, l.Number)
+		l.contents = s.lists.read(s, method, items, l.Number, session.ChecksParamHeaders())
 	case ctx.Err() == nil:
 		s.health.unreached(err)
 	}
@@ -282,6 +282,16 @@ func (ls *Lists) callWithParamHeaders(
 		return reply, nil
 	}
 	return session.Call(ctx, &again)
+}
+
+// WithValidHeaders returns the raw result of tools/list that is passed on to a client without the tools whose schemas
+// name an invalid header. The log tells which, once the router itself has read the list.
+func (ls *Lists) WithValidHeaders(result []byte) []byte {
+	valid := catalog.WithValidHeaders(result)
+	if len(valid) < len(result) {
+		_, _ = ls.request("tools/list", ForRouter) // reports its failures itself
+	}
+	return valid
 }
 
 // List is one request of a list, and then the list. It is immutable once done is closed, but for outdated.
@@ -401,8 +411,10 @@ func (ls *lastLists) last(method string) contents {
 }
 
 // read reads the items of a list, or returns the last contents if they are equal. number is that of the request.
-func (ls *lastLists) read(s *Server, method string, items []json.RawMessage, number int64) contents {
+// Tools with invalid headers are quarantined if the server checks headers.
+func (ls *lastLists) read(s *Server, method string, items []json.RawMessage, number int64, headers bool) contents {
 	hash := sha256.New()
+	fmt.Fprintln(hash, headers)
 	for _, item := range items {
 		hash.Write(item)
 		hash.Write([]byte{'\n'})
@@ -417,11 +429,22 @@ func (ls *lastLists) read(s *Server, method string, items []json.RawMessage, num
 		if items != nil {
 			list.changed = s.Pins.check(items, true)
 		}
-		refusal := func(tool string) string { return s.Pins.store.Refusal(s.Config.Name, tool, list.changed[tool]) }
-		list.Tools = catalog.Read(s.Config.Name, items, s.Config.TrustsAnnotations(), s.Config.Tools.Allows, refusal,
-			func(tool string, fault error) {
-				s.opts.Logger.Warn("tool quarantined", "server", s.Config.Name, "tool", tool, "error", fault)
-			})
+		report := func(tool string, fault error) {
+			s.opts.Logger.Warn("tool quarantined", "server", s.Config.Name, "tool", tool, "error", fault)
+		}
+		refusal := func(t *catalog.Tool) string {
+			name, fault := t.Tool.Tool, t.HeaderFault()
+			switch {
+			case fault != nil && headers:
+				report(texts.VisibleName(name), fault)
+				return fault.Error()
+			case fault != nil:
+				s.opts.Logger.Warn("tool hidden from clients of 2026-07-28 over HTTP", "server", s.Config.Name,
+					"tool", texts.VisibleName(name), "error", fault)
+			}
+			return s.Pins.store.Refusal(s.Config.Name, name, list.changed[name])
+		}
+		list.Tools = catalog.Read(s.Config.Name, items, s.Config.TrustsAnnotations(), s.Config.Tools.Allows, refusal, report)
 		list.Items = list.Tools.Items
 	}
 	ls.mu.Lock()

@@ -104,6 +104,7 @@ func (s lister) serve(ctx context.Context, x *edge.Exchange) {
 		return
 	}
 	of := mergedKey{surface: s.Surface, names: s.names(), method: method, modern: x.Version.AtLeast(protocol.V20260728)}
+	of.headers = of.modern && x.Header != nil
 	whole := x.Visible == nil
 	if !whole {
 		parts = permitted(parts, method, permits(x, method))
@@ -209,6 +210,7 @@ type mergedKey struct {
 	names   *naming
 	method  string
 	modern  bool
+	headers bool // without tools whose schemas name an invalid header
 }
 
 // get returns the bytes of a merged list.
@@ -246,6 +248,9 @@ func (k mergedKey) merge(parts []part) []byte {
 	}
 	for _, p := range parts {
 		for _, item := range p.items {
+			if k.headers && !catalog.HasValidHeaders(item) {
+				continue
+			}
 			out = append(append(out, k.names.rewriteItem(p.server, k.method, item)...), ',')
 		}
 	}

@@ -11,14 +11,20 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 )
 
+// Modern is the protocol version without sessions.
+const Modern = "2026-07-28"
+
 // Client is a client of one surface over streamable HTTP. Without a Session it is served as one that says
-// nothing about itself.
+// nothing about itself, or as one of 2026-07-28 if that is its Version.
 type Client struct {
 	URL     string
 	HTTP    *http.Client
 	Session string
+	Version string // of the protocol; empty = not said
 
 	last atomic.Int64
 }
@@ -68,6 +74,17 @@ func (c *Client) send(ctx context.Context, method, raw string) (*http.Response, 
 	if c.Session != "" {
 		req.Header.Set("Mcp-Session-Id", c.Session)
 	}
+	if c.Version == Modern {
+		var m Message
+		if err := json.Unmarshal([]byte(raw), &m); err != nil {
+			return nil, err
+		}
+		req.Header.Set("MCP-Protocol-Version", Modern)
+		req.Header.Set("Mcp-Method", m.Method)
+		if name := cmp.Or(m.Call().Name, jsonrpc.Text(jsonrpc.Get(m.Params, "uri"))); name != "" {
+			req.Header.Set("Mcp-Name", name)
+		}
+	}
 	return c.HTTP.Do(req)
 }
 
@@ -93,6 +110,14 @@ func (c *Client) Do(ctx context.Context, method, params string) Reply {
 
 // DoAs is Do with a raw id.
 func (c *Client) DoAs(ctx context.Context, id, method, params string) Reply {
+	if c.Version == Modern {
+		meta := jsonrpc.Get([]byte(params), "_meta")
+		for name, value := range map[string]string{"protocolVersion": `"` + Modern + `"`, "clientCapabilities": `{}`,
+			"clientInfo": `{"name":"mcptest","version":"1"}`} {
+			meta = jsonrpc.Set(meta, "io.modelcontextprotocol/"+name, []byte(value))
+		}
+		params = string(jsonrpc.Set([]byte(params), "_meta", meta))
+	}
 	resp, err := c.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
 	if err != nil {
 		return Reply{Err: err}

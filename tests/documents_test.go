@@ -192,7 +192,7 @@ func TestDocumentedCommands(t *testing.T) {
 			text = client.ReplaceAllString(address.Replace(text), "$0 --yes")
 			if router.MatchString(text) { // until it listens
 				text, _, _ = strings.Cut(text, " #")
-				text = router.ReplaceAllString(text, "$0 --listen 127.0.0.1:0") + " 2>log &\n" +
+				text = ">log\n" + router.ReplaceAllString(text, "$0 --listen 127.0.0.1:0") + " 2>log &\n" + // not that of another
 					"until grep -q listening log || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $! || { cat log; false; }"
 			}
 			cmd := exec.Command("bash", "-c", text+"\n[ $? = "+want+" ]")

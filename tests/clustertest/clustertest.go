@@ -124,7 +124,7 @@ func (r *Replica) Start() error {
 	cmd := exec.Command(r.program, r.args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = r.dir, r.Log, r.Log
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "TMPDIR=" + r.dir, "GORACE=atexit_sleep_ms=0",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "TMPDIR=" + r.dir, "GORACE=" + os.Getenv("GORACE"),
 		"NEXUS_LISTEN=" + r.Address, "NEXUS_REPLICA=" + r.Name,
 	}, r.Env...)
 	if err := cmd.Start(); err != nil {

@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 // spawn runs the fault in a process of its own and returns its record, which is empty if it crashed.
 func (f fault) spawn(file string) (r record, output string) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFault$", "-test.timeout=30m", "-test.parallel="+strconv.Itoa(waiting))
-	cmd.Env = append(os.Environ(), asFault+"="+f.name, runsVar+"="+strconv.Itoa(*runs), recordVar+"="+file, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), asFault+"="+f.name, runsVar+"="+strconv.Itoa(*runs), recordVar+"="+file)
 	out, err := cmd.CombinedOutput()
 	raw, readErr := os.ReadFile(file)
 	if readErr == nil {

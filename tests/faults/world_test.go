@@ -253,7 +253,7 @@ func (w *world) child(manner string) downstream.ServerConfig {
 		Name: subject, Type: downstream.TransportStdio, Command: os.Args[0],
 		Env: map[string]redact.Secret{
 			asServer: redact.Secret(manner), ledgerVar: redact.Secret(w.ledger.Path),
-			"GORACE": "atexit_sleep_ms=0", // else it takes a second to end, where the race detector is on
+			"GORACE": redact.Secret(os.Getenv("GORACE")), // else it takes a second to end, where the race detector is on
 		},
 	}
 }

@@ -59,7 +59,7 @@ func newStage(t *testing.T) *stage {
 mcpServers:
   steady: {url: %q, timeout: 20s}
   flaky:  {url: "http://%s", timeout: 2s}
-  child:  {command: %q, env: {%s: %q, GORACE: atexit_sleep_ms=0}, timeout: 5s}
+  child:  {command: %q, env: {%s: %q, GORACE: "${GORACE}"}, timeout: 5s}
 execution: {retry_delay: 20ms}
 rate_limit: {requests: 100000000}
 `, steady, s.net.Address(), os.Args[0], asServer, s.ledger.Path))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
@@ -70,6 +72,7 @@ type Hooks struct {
 	Ask      Asker                      // answers the server's own requests
 	Notify   func(jsonrpc.Message) bool // receives the call's other notifications; false = call is over
 	Gone     func() bool                // the client's connection has ended
+	Yield    func()                     // another client of the server waits to be asked
 	Sent     func()                     // the request has been sent
 	Streams  func()                     // the server answers with a stream
 	Reserve  func(total int) bool       // charges the response to the caller before its memory is allocated
@@ -226,16 +229,41 @@ func reasonOf(err error) string {
 	return reason.Cancelled
 }
 
-// send makes one attempt.
+// send makes one attempt. Servers may answer the call with the error that a refused request of theirs got; then the
+// error is an *InputError, which tells the reason.
 func (c *callChain) send(ctx context.Context, r *Request) (link.Reply, error) {
+	var refused atomic.Pointer[InputError]
+	refuse := func(method, why string) {
+		refused.Store(&InputError{Server: r.Server, Method: texts.Line(method, 100), Why: why})
+	}
+	ask := r.Ask
+	if ask != nil {
+		ask = func(ctx context.Context, q ServerRequest) (result, rpcErr []byte) {
+			if result, rpcErr = r.Ask(ctx, q); result == nil && rpcErr == nil {
+				refuse(q.Method, clientNotAsked)
+			}
+			return result, rpcErr
+		}
+	}
 	call := &link.Call{
 		Method: r.Method, Params: r.announced(), Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
 		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Header: r.server.Config.Forwarded(r.Header),
+		Crowded: func(method string) {
+			refuse(method, "it does not name its call, and several clients have calls in flight. "+r.server.Config.WhatHelps())
+			if r.Yield != nil {
+				r.Yield()
+			}
+		},
 		HandlerData: &server.CallHooks{
-			Client: r.Client, Ask: r.Ask, Notify: r.Notify, Pause: r.pause, Permit: r.permit, Ctx: ctx,
+			Client: r.Client, Ask: ask, Notify: r.Notify, Pause: r.pause, Permit: r.permit, Ctx: ctx,
 		},
 	}
-	return r.connection().Call(ctx, call, r.Tool)
+	reply, err := r.connection().Call(ctx, call, r.Tool)
+	known := refused.Load()
+	if code, _ := strconv.Atoi(string(jsonrpc.Get(reply.Err, "code"))); known != nil && code == jsonrpc.CodeMethodNotFound {
+		return link.Reply{}, known
+	}
+	return reply, err
 }
 
 // announced returns the params without capabilities of a client of 2026-07-28 that the server may not use.

@@ -21,7 +21,10 @@ const (
 	maxInputBytes    = 4 << 20 // size of such a result, and of the responses to it
 )
 
-const inputRequired = "input_required"
+const (
+	inputRequired  = "input_required"
+	clientNotAsked = "the client cannot be asked"
+)
 
 // NeedsInput reports whether a reply requests input instead of being the result.
 func NeedsInput(r link.Reply) bool {
@@ -192,7 +195,7 @@ func (in *input) ask(ctx context.Context, requests []byte) (answers []byte, err 
 // answer returns the client's response to one request. A refusal by the user is a response and is sent to the server,
 // but the call fails if the server asks again.
 func (in *input) answer(ctx context.Context, method string, params []byte) ([]byte, error) {
-	refused := &InputError{Server: in.Server, Method: texts.Line(method, 100), Why: "the client cannot be asked"}
+	refused := &InputError{Server: in.Server, Method: texts.Line(method, 100), Why: clientNotAsked}
 	if in.Ask == nil {
 		return nil, refused
 	}

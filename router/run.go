@@ -119,7 +119,7 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 		Visible:    x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
 		Hooks: downstream.Hooks{
 			Confirm: Confirm(x, server, tool, params),
-			Ask:     asker(x), Gone: x.Gone, Sent: x.ReleaseWaiting, Reserve: x.Reserve, Header: x.Header,
+			Ask:     asker(x), Gone: x.Gone, Yield: edge.Yield(x), Sent: x.ReleaseWaiting, Reserve: x.Reserve, Header: x.Header,
 			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
 			Progress: x.RelayProgress(),
 		},

@@ -203,5 +203,17 @@ func (t *pendingCalls) ofOnlyClient() []*Call {
 	return calls
 }
 
+// crowded tells the calls in flight that the server has sent a request of a method that nobody is asked, because it may
+// belong to any of them.
+func (t *pendingCalls) crowded(method string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.byID {
+		if c.call.Client != "" && c.call.Crowded != nil && !c.over() {
+			c.call.Crowded(method)
+		}
+	}
+}
+
 // over reports whether the call has ended, even if it is still in the table.
 func (c *pending) over() bool { return c.answered.Load() || c.ctx.Err() != nil }

@@ -83,6 +83,9 @@ func (in *inbox) suspects(stream *pending) []*Call {
 // handler refuses.
 func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 	from := in.suspects(stream)
+	if len(from) == 0 && m.Method != "ping" {
+		in.s.calls.crowded(m.Method)
+	}
 	if m.Method == "ping" && len(from) == 0 {
 		in.answerAtOnce(refuse(m, nil))
 		return

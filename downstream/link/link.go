@@ -75,6 +75,7 @@ type Call struct {
 	Client      string               // the client that caused the call; empty for the router itself
 	Caller      string               // the owner of that client
 	Gone        func() bool          // the client's connection has ended and it cannot be asked; may be nil
+	Crowded     func(method string)  // see pendingCalls.crowded; must not block; may be nil
 	HandlerData any                  // the Handler's data about the call
 	Header      http.Header          // added to the request's own, over HTTP; may be nil
 

@@ -154,6 +154,12 @@ func (c Config) MayAsk(method string) bool {
 	return c.Requests == nil || method == "ping" || slices.Contains(c.Requests, kind)
 }
 
+// WhatHelps says what to do about a request of the server that may belong to calls of several clients.
+func (c Config) WhatHelps() string {
+	return "Call again when the other calls have ended; one that waits for its user ends within 1 minute then. " +
+		"Set session: per_client for the server " + c.Name + " to keep clients with sessions apart"
+}
+
 // Announced returns the raw capabilities of a client without those to answer what the server may not ask.
 func (c Config) Announced(capabilities []byte) []byte {
 	if c.Requests == nil {

@@ -141,7 +141,7 @@ func (h handler) Asked(ctx context.Context, message jsonrpc.Message, from []*lin
 	e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "No client can be asked: " + message.Method}
 	if h.conn.client == "" && len(calls) == 0 {
 		e.Message += "; the request does not name its call, and no client or several clients have calls in flight. " +
-			"Set session: per_client for the server " + h.conn.server.Config.Name
+			h.conn.server.Config.WhatHelps()
 	}
 	return nil, e.Encode()
 }

@@ -18,13 +18,14 @@ var (
 	ErrNoClient     = errors.New("it does not accept requests")
 	ErrClientGone   = errors.New("the client disconnected before it answered")
 	ErrKeyRevoked   = errors.New("the API key is no longer valid")
+	errYielded      = errors.New("its client did not come back with the input, and another client waits to be asked")
 	errFenced       = errors.New("another replica has taken over the session")
 )
 
 // Ended reports whether err is the reason why the edge ended a request. The edge then replies, not the handler.
 func Ended(err error) bool {
 	return errors.Is(err, ErrSessionEnded) || errors.Is(err, ErrKeyRevoked) || errors.Is(err, ErrStopped) ||
-		errors.Is(err, errFenced)
+		errors.Is(err, errFenced) || errors.Is(err, errYielded)
 }
 
 // Cancelled is the context cause of a request that the client cancelled.

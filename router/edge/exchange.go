@@ -125,9 +125,18 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 }
 
 // Gone reports whether the connection of the response has ended and the client reads no other stream of its session.
+// Between round trips the client has no connection.
 func (x *Exchange) Gone() bool {
+	conn := x.reply.conn
+	if x.reply.mrtr != nil {
+		r := x.reply.mrtr.current()
+		if r == nil {
+			return true
+		}
+		conn = r.conn
+	}
 	select {
-	case <-x.reply.conn:
+	case <-conn:
 		return x.session == nil || !x.session.own.Attached()
 	default:
 		return false
@@ -135,7 +144,9 @@ func (x *Exchange) Gone() bool {
 }
 
 // hungUp reports whether the client has cancelled the request by closing its connection.
-func hungUp(x *Exchange) bool { return x.reply.hungUp.Load() || x.session == nil && x.Gone() }
+func hungUp(x *Exchange) bool {
+	return x.reply.hungUp.Load() || x.session == nil && x.reply.mrtr == nil && x.Gone()
+}
 
 // ReleaseWaiting marks the request as passed on, or as not to be passed on. Later notifications of the session wait for
 // that, see [AwaitEarlier]. Returning from Serve implies it.
@@ -294,6 +305,16 @@ func NotifyKept(x *Exchange, message []byte) bool {
 	m := output.Whole(message)
 	m.Keep = true
 	return x.reply.sender != nil && x.reply.state.Load() == live && x.send(m, false)
+}
+
+// Yield returns a function that tells that another client waits to be asked by a server, and cannot be while x is open.
+// If the client of x has a request to answer, and no round trip is open, x then ends a minute after the last one.
+func Yield(x *Exchange) func() {
+	return func() {
+		if x.reply.mrtr != nil {
+			x.reply.mrtr.yield()
+		}
+	}
 }
 
 // Listen waits as long as the client may receive notifications on the stream of x: until ctx ends, the session of x

@@ -834,6 +834,10 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 			x.Notify(progress(token, i))
 		}
 		x.Reply([]byte(`{"content":[]}`))
+	case "ask-and-hold":
+		_, _ = x.Request(ctx, "sampling/createMessage", []byte(`{}`))
+		<-s.release
+		x.Reply([]byte(`{"held":true}`))
 	case "ask-briefly":
 		brief, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()

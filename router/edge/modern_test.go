@@ -259,6 +259,64 @@ func TestResultWaitsForRetry(t *testing.T) {
 	})
 }
 
+// exchanges passes on what a server serves.
+type exchanges struct {
+	*server
+	served chan *edge.Exchange
+}
+
+func (s exchanges) Serve(ctx context.Context, x *edge.Exchange) {
+	s.served <- x
+	s.server.Serve(ctx, x)
+}
+
+// While another client waits to be asked, a client has a minute for the next round trip, and is not taken for one that
+// is there. A client that comes in time goes on.
+func TestRoundTripsYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := exchanges{newServer(), make(chan *edge.Exchange, 1)}
+		e := edge.New(edge.Options{})
+		h := e.Streamable(srv, nil)
+		post := func(tool, id, more string) (code int, body string) {
+			ctx, hangUp := context.WithCancel(t.Context())
+			defer hangUp() // as the connection ends with the response
+			a := directly(ctx, h, "POST", roundTripOf(id, tool, asks, "1", more), modernHeader("tools/call", tool))
+			return a.Code, a.Body.String()
+		}
+		_, first := post("ask-twice", "1", "")
+		_, more := required(t, first, "")
+		x := <-srv.served
+		for range 3 {
+			edge.Yield(x)()
+			time.Sleep(50 * time.Second)
+			equal(t, "gone between round trips", x.Gone(), true)
+			_, next := post("ask-twice", "2", more)
+			_, more = required(t, next, "")
+		}
+		time.Sleep(20 * time.Second)
+		edge.Yield(x)()
+		time.Sleep(41 * time.Second)
+		contains(t, "cause", srv.lastCause().Error(), "another client waits to be asked")
+		equal(t, "in flight after a minute", e.Tracked(), 0)
+		code, body := post("ask-twice", "3", more)
+		equal(t, "a client that comes too late", code, 400)
+		contains(t, "a client that comes too late", body, "while another client waits")
+		_, first = post("ask-and-hold", "4", "")
+		_, more = required(t, first, `{"n":1}`)
+		x = <-srv.served
+		go post("ask-and-hold", "5", more)
+		synctest.Wait()
+		edge.Yield(x)()
+		time.Sleep(2 * time.Minute)
+		equal(t, "gone while the client waits for the result", x.Gone(), false)
+		equal(t, "in flight while the client waits for the result", e.Tracked(), 1)
+		close(srv.release)
+		synctest.Wait()
+		equal(t, "in flight in the end", e.Tracked(), 0)
+		stop(t, e)
+	})
+}
+
 // A client that retries just as its time is over, or as its request is cancelled, gets a response. Neither delays
 // Stop.
 func TestLateRetry(t *testing.T) {

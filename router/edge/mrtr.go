@@ -34,6 +34,8 @@ type mrtr struct {
 	over     bool          // no further round trip is accepted
 	requests uint64        // to the client so far
 	pending  []*inputRequest
+	since    time.Time   // when the last round trip ended
+	yielding *time.Timer // ends the request in favour of another client; nil = none waits
 }
 
 // roundTrip is one HTTP or stdio request of an mrtr.
@@ -41,7 +43,8 @@ type roundTrip struct {
 	id     jsonrpc.ID
 	token  []byte // progress token, raw; nil = none
 	sender output.Sender
-	done   chan struct{} // closed when it is answered or abandoned
+	conn   <-chan struct{} // closed when its connection ends; nil on stdio
+	done   chan struct{}   // closed when it is answered or abandoned
 }
 
 // inputRequest is a request to the client that waits for its response.
@@ -54,10 +57,11 @@ type inputRequest struct {
 const (
 	statePrefix  = "nexus-"         // marks requestState values of this package; others belong to servers
 	retryTimeout = 10 * time.Minute // for the client to start the next round trip
+	yieldTimeout = time.Minute      // the same, while another client waits to be asked
 )
 
-func newRoundTrip(in *inbound.Message, sender output.Sender) *roundTrip {
-	return &roundTrip{id: in.ID, token: in.ProgressToken, sender: sender, done: make(chan struct{})}
+func newRoundTrip(in *inbound.Message, sender output.Sender, conn <-chan struct{}) *roundTrip {
+	return &roundTrip{id: in.ID, token: in.ProgressToken, sender: sender, conn: conn, done: make(chan struct{})}
 }
 
 // finish sends the last message of a round trip.
@@ -204,7 +208,7 @@ func (t *mrtr) endRoundTripLocked() (send func()) {
 	if r == nil || len(t.pending) == 0 {
 		return func() {}
 	}
-	t.round, t.retried = nil, make(chan struct{})
+	t.round, t.retried, t.since = nil, make(chan struct{}), time.Now()
 	homes := &t.x.edge.sessions.homes
 	t.state = statePrefix + homes.prefix(homes.directory.Self()) + rand.Text()
 	t.x.edge.mrtrs.byState.Store(t.state, t)
@@ -218,6 +222,24 @@ func (t *mrtr) endRoundTripLocked() (send func()) {
 		if t.x.edge.life.stopping.Load() {
 			t.x.abort(ErrStopped) // Stop may have looked before
 		}
+	}
+}
+
+// yield ends the request when its client has not retried in time for another client.
+func (t *mrtr) yield() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.round != nil || t.over || t.yielding != nil {
+		return
+	}
+	t.yielding = time.AfterFunc(time.Until(t.since.Add(yieldTimeout)), func() { t.x.abort(errYielded) })
+}
+
+// stopYieldingLocked withdraws yield.
+func (t *mrtr) stopYieldingLocked() {
+	if t.yielding != nil {
+		t.yielding.Stop()
+		t.yielding = nil
 	}
 }
 
@@ -261,6 +283,7 @@ func (t *mrtr) resume(r *roundTrip, responses []byte) bool {
 		return false
 	}
 	t.round = r
+	t.stopYieldingLocked()
 	close(t.retried)
 	t.pending = slices.DeleteFunc(t.pending, func(q *inputRequest) bool {
 		response := jsonrpc.Get(responses, q.key)
@@ -286,6 +309,7 @@ func (t *mrtr) end() {
 	t.mu.Lock()
 	r := t.round
 	t.round, t.over = nil, true
+	t.stopYieldingLocked()
 	t.x.edge.mrtrs.byState.Delete(t.state)
 	t.mu.Unlock()
 	if r != nil {
@@ -301,9 +325,11 @@ func isRetry(in *inbound.Message) bool {
 
 // retry starts the next round trip of the request that in continues. A requestState is valid once, for the same
 // request of the same caller.
-func (ep *endpoint) retry(caller auth.Caller, in *inbound.Message, sender output.Sender) (*mrtr, *roundTrip,
-	*jsonrpc.Error) {
-	stale := inbound.InvalidParams("unknown or expired requestState; call again without it")
+func (ep *endpoint) retry(
+	caller auth.Caller, in *inbound.Message, sender output.Sender, conn <-chan struct{},
+) (*mrtr, *roundTrip, *jsonrpc.Error) {
+	stale := inbound.InvalidParams("unknown or expired requestState, which is valid for 10 minutes, or for 1 minute while " +
+		"another client waits to be asked by the server; call again without it")
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
 	found, _ := ep.edge.mrtrs.byState.Load(state)
 	t, _ := found.(*mrtr)
@@ -315,7 +341,7 @@ func (ep *endpoint) retry(caller auth.Caller, in *inbound.Message, sender output
 	if !table.rename(t.x, in.ID) {
 		return nil, nil, inFlightError(in.ID)
 	}
-	r := newRoundTrip(in, sender)
+	r := newRoundTrip(in, sender, conn)
 	if !t.resume(r, jsonrpc.Get(in.Params, "inputResponses")) {
 		table.freeID(t.x)
 		return nil, nil, stale
@@ -338,7 +364,7 @@ func (t *streamable) retryHTTP(w http.ResponseWriter, r *http.Request, src sourc
 	defer e.life.busy.end()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, inbound.HTTPStatus, nil)
-	m, round, err := t.retry(src.caller, in, resp)
+	m, round, err := t.retry(src.caller, in, resp, r.Context().Done())
 	if err != nil {
 		resp.Discard()
 		t.reply.error(w, http.StatusBadRequest, in.ID, err)
@@ -354,7 +380,7 @@ func (t *streamable) firstRoundTrip(w http.ResponseWriter, r *http.Request, src 
 	defer e.life.busy.end()
 	resp := &output.Response{}
 	resp.Begin(&e.out, w, r, inbound.HTTPStatus, nil)
-	round := newRoundTrip(in, resp)
+	round := newRoundTrip(in, resp, r.Context().Done())
 	x := &Exchange{}
 	src.ctx = context.WithoutCancel(src.ctx)
 	ctx := t.fill(x, src, nil, in)

@@ -155,14 +155,14 @@ func (ep *endpoint) serveShared(src source, s *session, in *inbound.Message) err
 	x := &Exchange{}
 	x.reply.sender = s.own.Sender()
 	if isRetry(in) {
-		if _, _, err := ep.retry(src.caller, in, x.reply.sender); err != nil {
+		if _, _, err := ep.retry(src.caller, in, x.reply.sender, nil); err != nil {
 			return err
 		}
 		return nil
 	}
 	ctx := ep.fill(x, src, s, in)
 	if in.TakesRequests() {
-		ep.newMRTR(ctx, x, newRoundTrip(in, x.reply.sender))
+		ep.newMRTR(ctx, x, newRoundTrip(in, x.reply.sender, nil))
 	}
 	if err := e.track(x); err != nil {
 		x.abort(nil)

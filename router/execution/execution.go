@@ -87,6 +87,7 @@ type Origin struct {
 	Header  http.Header      // of the client's HTTP request, see downstream.Request
 	Meta    []byte           // raw _meta for each step, or nil
 	Ask     downstream.Asker // answers requests of servers; nil = unsupported
+	Yield   func()           // see downstream.Hooks
 	Hold    downstream.Hold  // charges results to the caller while they are read; nil = no charge
 }
 

@@ -25,7 +25,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
 		Modern: x.Version.AtLeast(protocol.V20260728),
 		Hooks: downstream.Hooks{
-			Gone: x.Gone, Sent: x.ReleaseWaiting, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
+			Gone: x.Gone, Yield: edge.Yield(x), Sent: x.ReleaseWaiting, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
 			Header:   x.Header,
 			Confirm:  s.p.opts.Confirm(x, server, tool, params),
 			Progress: x.RelayProgress(),

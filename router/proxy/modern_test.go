@@ -359,6 +359,51 @@ func TestInputOfModernClients(t *testing.T) {
 	}
 }
 
+// A call that waits for its user keeps a shared server from asking callers other than its own. They are told so, even if
+// the server passes the refusal on as the error of its call, as go-sdk does.
+func TestCallsThatWaitForTheirUser(t *testing.T) {
+	s := newServer("ask")
+	s.on = func(r *request) bool {
+		if r.name() != "ask" {
+			return false
+		}
+		if m := r.ask("elicitation/create", `{"message":"m"}`); m.Err != nil {
+			r.fail(`{"code":-32601,"message":"method not found: \"tools/call\""}`)
+		} else {
+			r.result(`{"content":[],"got":` + string(m.Result) + `}`)
+		}
+		return true
+	}
+	w := newWorld(t, func(o *setup) { o.edge.Keys = restricted(t, keyOf("A"), keyOf("B")) }, place{"s", overPipe, s, ""})
+	call := func(key, more string) *answer {
+		meta := strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":{"elicitation":{}}`, 1)
+		header := http.Header{"X-Api-Key": {"secret-" + key}}
+		return w.modernWith(header, proxyPath, "tools/call", `{"name":"s__ask",`+more+meta+`}`, "s__ask")
+	}
+	var retries []string
+	for range 2 { // while one call of A waits, another may ask
+		a := call("A", "")
+		if !strings.Contains(a.result, `"input_required"`) {
+			t.Fatalf("got %s %s %s, want input_required", a.result, a.err, a.refused)
+		}
+		retries = append(retries, `"inputResponses":{"q1":{"action":"accept"}},"requestState":`+string(jsonrpc.Get([]byte(a.result), "requestState"))+`,`)
+	}
+	a := call("B", "")
+	for _, want := range []string{`"code":-32603`, "server s needs an answer to elicitation/create", "several clients", "Call again", `"server":"s"`} {
+		if !strings.Contains(a.err, want) {
+			t.Errorf("another caller: got %s %s %s, want %s", a.result, a.err, a.refused, want)
+		}
+	}
+	for _, retry := range retries {
+		if a := call("A", retry); !strings.Contains(a.result, `"got":{"action":"accept"}`) {
+			t.Errorf("the retry: got %s %s %s, want the result", a.result, a.err, a.refused)
+		}
+	}
+	if a := call("B", ""); !strings.Contains(a.result, `"input_required"`) {
+		t.Errorf("another caller after them: got %s %s %s, want input_required", a.result, a.err, a.refused)
+	}
+}
+
 const subscriptionID = "io.modelcontextprotocol/subscriptionId"
 
 // listens sends subscriptions/listen with a raw filter and waits for its acknowledgement.

@@ -261,18 +261,20 @@ func (c *catalogCache) Listed(name, client, tool string) bool {
 }
 
 // Has reports whether a server has a tool that the caller may use; client selects the client's session. A tool
-// missing from the last list is looked up at its server. If the server cannot be listed, Has returns true and the
-// call itself reports the failure. The error is the cause of ctx or, for a quarantined tool, a *Failure.
+// missing from the last list is looked up at its server; in the router's own session, whose lists make the catalog,
+// also if another session has it. If the server cannot be listed, Has returns true and the call itself reports the
+// failure. The error is the cause of ctx or, for a quarantined tool, a *Failure.
 func (c *catalogCache) Has(ctx context.Context, name, client, tool string, visible Visible) (bool, error) {
 	s := c.servers.enabled(name)
 	if s == nil || !s.Config.Tools.Allows(tool) || visible != nil && !visible(name, tool) {
 		return false, nil
 	}
-	lists := s.Connection(client).Lists
-	if lists.Tool(tool) != nil {
+	on := s.Connection(client)
+	if last := on.Lists.Last("tools/list"); last != nil && last.Tools.Tool(tool) != nil ||
+		on != s.Own && on.Lists.Tool(tool) != nil {
 		return true, nil
 	}
-	l, err := lists.GetWith(ctx, "tools/list", time.Now(), func(l *server.List) bool {
+	l, err := on.Lists.GetWith(ctx, "tools/list", time.Now(), func(l *server.List) bool {
 		_, useless := l.Tools.Quarantined[tool]
 		return useless || l.Tools.Tool(tool) != nil
 	})

@@ -133,8 +133,8 @@ func HasValidHeaders(tool []byte) bool {
 	return err == nil
 }
 
-// HeaderFault returns why the tool cannot be used over HTTP in 2026-07-28: its schema names an invalid header. It is nil
-// for other tools; t may be nil.
+// HeaderFault returns why the tool cannot be used over HTTP in 2026-07-28: its schema names an invalid header. It is
+// nil for other tools; t may be nil.
 func (t *Tool) HeaderFault() error {
 	if t == nil {
 		return nil

@@ -28,7 +28,7 @@ const discoverTime = 3 * time.Second
 
 // discover tests whether a server that refuses the handshake supports the modern protocol. Its result then replaces
 // that of initialize.
-func (s *Session) discover(ctx context.Context) bool {
+func (s *Session) discover(ctx context.Context) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTime)
 	defer cancel()
 	s.modern, s.Version = true, versionModern
@@ -38,13 +38,13 @@ func (s *Session) discover(ctx context.Context) bool {
 	reply, err := s.Call(ctx, &Call{Method: "server/discover"})
 	if err != nil || reply.Err != nil {
 		s.modern, s.Version = false, ""
-		return false
+		return false, err
 	}
 	s.Initialized = jsonrpc.Set(reply.Result, "protocolVersion", []byte(jsonrpc.StringID(versionModern)))
 	if info := jsonrpc.Get(reply.Result, "_meta", metaServer); info != nil {
 		s.Initialized = jsonrpc.Set(s.Initialized, "serverInfo", info)
 	}
-	return true
+	return true, nil
 }
 
 // inEra adapts raw params to the server's era. In the modern era, _meta names the version and the client, unless the

@@ -240,7 +240,13 @@ func (s *Session) handshake(ctx context.Context) error {
 	// A server that supports only the modern protocol refuses initialize or, with 400, the next message.
 	f := s.asFailure(err)
 	refused := f.Reason == reason.Protocol && !f.Lost && (s.Initialized == nil || isBadRequest(err))
-	if !refused || !s.discover(ctx) {
+	if !refused {
+		return err
+	}
+	if ok, why := s.discover(ctx); !ok {
+		if why != nil && s.asFailure(why).Reason == reason.Unauthorized {
+			return why
+		}
 		return err
 	}
 	s.transport.opened()

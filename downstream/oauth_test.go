@@ -15,7 +15,12 @@ import (
 // authorized configures a server behind o.
 func authorized(t *testing.T, o *mcptest.OAuth, kind string) (downstream.Options, *mcptest.Log) {
 	t.Helper()
-	t.Cleanup(mcptest.ServeOAuth(o, &mcptest.Server{}))
+	return authorizedBy(t, o, kind, &mcptest.Server{})
+}
+
+func authorizedBy(t *testing.T, o *mcptest.OAuth, kind string, next http.Handler) (downstream.Options, *mcptest.Log) {
+	t.Helper()
+	t.Cleanup(mcptest.ServeOAuth(o, next))
 	path := "/mcp"
 	if kind == downstream.TransportSSE {
 		path = "/sse"
@@ -132,7 +137,7 @@ func TestOAuth_Scopes(t *testing.T) {
 	r := request("hr", "echo")
 	r.Header = http.Header{"X-Admin": {"1"}}
 	_, err := m.Call(t.Context(), r)
-	if f := failureOf(err); f.Reason != reason.Unauthorized || !strings.Contains(f.Message, "scopes admin;") {
+	if f := failureOf(err); f.Reason != reason.Unauthorized || !strings.Contains(f.Message, "scopes admin; run: nexus auth login hr --scope admin") {
 		t.Errorf("got %v, want unauthorized, with the scope", err)
 	}
 	if _, err := m.Call(t.Context(), request("hr", "echo")); err != nil {
@@ -140,5 +145,26 @@ func TestOAuth_Scopes(t *testing.T) {
 	}
 	if st := m.Status()["hr"]; st.Sessions != 1 || st.Status != downstream.StateConnected {
 		t.Errorf("got %+v, want one session", st)
+	}
+}
+
+// A server of 2026-07-28 that wants more scopes for its first request is not said to refuse the handshake.
+func TestOAuth_ScopesOfFirstRequest(t *testing.T) {
+	o := &mcptest.OAuth{Needs: func(r *http.Request) string {
+		if r.Header.Get("Mcp-Method") == "server/discover" {
+			return "admin"
+		}
+		return ""
+	}}
+	opts, _ := authorizedBy(t, o, downstream.TransportHTTP, &mcptest.Server{
+		OnHTTP: func(w http.ResponseWriter, _ *http.Request, m mcptest.Message) bool {
+			w.WriteHeader(http.StatusBadRequest) // to initialize
+			return m.Method == "initialize"
+		},
+	})
+	logIn(t, opts)
+	_, err := start(t, opts).Call(t.Context(), request("hr", "echo"))
+	if f := failureOf(err); f.Reason != reason.Unauthorized || !strings.Contains(f.Message, "nexus auth login hr --scope admin") {
+		t.Errorf("got %v, want unauthorized, with the command", err)
 	}
 }

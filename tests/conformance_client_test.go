@@ -2,15 +2,18 @@ package tests
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -22,6 +25,7 @@ import (
 const (
 	driverProgram = "NEXUS_TEST_DRIVER" // path of nexus
 	driverClient  = "NEXUS_TEST_CLIENT" // path of go-sdk's client
+	suiteScenario = "MCP_CONFORMANCE_SCENARIO"
 )
 
 // The suite's client scenarios that are not about authorization pass through the router as they do with
@@ -30,11 +34,7 @@ const (
 func TestClientConformance(t *testing.T) {
 	t.Parallel()
 	c := others(t)
-	client := filepath.Join(t.TempDir(), "everything-client")
-	build := exec.Command("go", "build", "-o", client, "github.com/modelcontextprotocol/go-sdk/conformance/everything-client")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the everything-client: %v\n%s", err, out)
-	}
+	env := driverEnv(t)
 	for _, tt := range []struct {
 		version, scenario string
 		passes            int // checks, as with the client alone
@@ -51,12 +51,23 @@ func TestClientConformance(t *testing.T) {
 		{"2026-07-28", "json-schema-2020-12-preservation", 9},
 	} {
 		t.Run(tt.version+" "+tt.scenario, func(t *testing.T) {
-			got, out, err := c.clientConformance(t, tt.version, tt.scenario, driverProgram+"="+program, driverClient+"="+client)
+			got, out, err := c.clientConformance(t, tt.version, tt.scenario, env)
 			if err != nil || got.failed > 0 || got.passed < tt.passes {
 				t.Errorf("got %d passed and %d failed (%v) through the router, want %d and none:\n%s", got.passed, got.failed, err, tt.passes, out)
 			}
 		})
 	}
+}
+
+// driverEnv makes the test binary the client under test.
+func driverEnv(t *testing.T) []string {
+	t.Helper()
+	client := filepath.Join(t.TempDir(), "everything-client")
+	build := exec.Command("go", "build", "-o", client, "github.com/modelcontextprotocol/go-sdk/conformance/everything-client")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the everything-client: %v\n%s", err, out)
+	}
+	return []string{driverProgram + "=" + program, driverClient + "=" + client}
 }
 
 var listeningLine = regexp.MustCompile(`msg=listening address=(\S+)`)
@@ -65,12 +76,16 @@ var clientScore = regexp.MustCompile(`(?m)^Passed: (\d+)/\d+, (\d+) failed`)
 
 // clientConformance runs a scenario of the suite against drive and returns its score, and an error if not all
 // was well.
-func (c counterparts) clientConformance(t *testing.T, version, scenario string, env ...string) (score, string, error) {
+func (c counterparts) clientConformance(t *testing.T, version, scenario string, env []string) (score, string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	suite := filepath.Join(c.folder, "node_modules", "conformance-next", "dist", "index.js")
-	cmd := exec.CommandContext(ctx, c.node, suite, "client", "--command", os.Args[0], "--scenario", scenario, "--spec-version", version)
+	args := []string{suite, "client", "--command", os.Args[0], "--scenario", scenario}
+	if version != extension {
+		args = append(args, "--spec-version", version)
+	}
+	cmd := exec.CommandContext(ctx, c.node, args...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
@@ -82,29 +97,38 @@ func (c counterparts) clientConformance(t *testing.T, version, scenario string, 
 }
 
 // drive is the client under test: it runs go-sdk's client against nexus, which has the suite's server behind
-// it, and returns the exit code.
+// it, and returns the exit code. It does what nexus says where that refuses for want of a login.
 func drive(server string) int {
-	fail := func(err error) int {
+	if err := driveTo(server); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	return 0
+}
+
+func driveTo(server string) error {
 	dir, err := os.MkdirTemp("", "nexus-drive-")
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer os.RemoveAll(dir)
+	auth, err := authFor(os.Getenv(suiteScenario), os.Getenv("MCP_CONFORMANCE_CONTEXT"), dir)
+	if err != nil {
+		return err
+	}
 	file := filepath.Join(dir, "nexus.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, "mcpServers: {suite: {url: %q}}", server), 0o600); err != nil {
-		return fail(err)
+	text := fmt.Sprintf("state: %q\nmcpServers: {suite: {url: %q%s}}", dir, server, auth)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
 	}
 	nexus := exec.Command(os.Getenv(driverProgram), "serve", "--listen", "127.0.0.1:0", "--config", file)
 	nexus.Dir = dir
 	log, err := nexus.StderrPipe()
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	if err := nexus.Start(); err != nil {
-		return fail(err)
+		return err
 	}
 	listening := make(chan string, 1)
 	go func() {
@@ -118,26 +142,38 @@ func drive(server string) int {
 	}()
 	err = errors.New("nexus ended before it listened")
 	if address, ok := <-listening; ok {
-		err = runClient("http://" + address + "/servers/suite/mcp")
+		err = runClient("http://"+address+"/servers/suite/mcp", file)
 	}
 	_ = nexus.Process.Signal(syscall.SIGTERM) // if it has ended, Wait says how
 	for range listening {
 	}
-	if err = errors.Join(err, nexus.Wait()); err != nil {
-		return fail(err)
-	}
-	return 0
+	return errors.Join(err, nexus.Wait())
 }
 
 // runClient runs the suite's scenario with go-sdk's client for it. That client leaves out tools with invalid headers
 // itself, so that it could not tell whether the router does: a client that calls all tools takes its place.
-func runClient(url string) error {
-	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "http-invalid-tool-headers" {
+func runClient(url, config string) error {
+	if os.Getenv(suiteScenario) == "http-invalid-tool-headers" {
 		return callAll(url)
 	}
-	client := exec.Command(os.Getenv(driverClient), url)
-	client.Stdout, client.Stderr = os.Stdout, os.Stderr
-	return client.Run()
+	for range 4 {
+		var out bytes.Buffer
+		client := exec.Command(os.Getenv(driverClient), url)
+		if os.Getenv(suiteScenario) == "auth/client-credentials-basic" || os.Getenv(suiteScenario) == "auth/client-credentials-jwt" {
+			client.Env = append(os.Environ(), suiteScenario+"=auth/metadata-default") // that the client knows; it does the same
+		}
+		client.Stdout, client.Stderr = io.MultiWriter(os.Stdout, &out), io.MultiWriter(os.Stderr, &out)
+		err := client.Run()
+		advice := loginAdvice.FindStringSubmatch(out.String())
+		if err == nil || advice == nil {
+			return err
+		}
+		login := exec.Command(os.Getenv(driverProgram), append(strings.Fields(advice[1]), "--config", config)...)
+		if err := openPages(login, os.Stderr); err != nil {
+			return err
+		}
+	}
+	return errors.New("the client is refused after every login")
 }
 
 // callAll calls all tools that a server lists.

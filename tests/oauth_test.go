@@ -3,6 +3,7 @@ package tests
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -89,15 +90,26 @@ func TestOAuth(t *testing.T) {
 // logIn runs a login and opens the page that it prints, as a browser does.
 func logIn(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
+	log := &mcptest.Log{}
+	if err := openPages(cmd, log); err != nil || !strings.Contains(log.String(), "logged in to ") {
+		t.Fatalf("got %v and %q, want that the login succeeds", err, log.String())
+	}
+	if strings.Contains(log.String(), "access-") {
+		t.Errorf("got %q, which holds a token", log.String())
+	}
+}
+
+// openPages runs a command and opens the pages that it prints, as a browser does.
+func openPages(cmd *exec.Cmd, log io.Writer) error {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	log := &mcptest.Log{}
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return err
 	}
+	var failed error
 	lines := bufio.NewScanner(io.TeeReader(out, log))
 	for lines.Scan() {
 		page, ok := strings.CutPrefix(lines.Text(), "  http")
@@ -106,15 +118,10 @@ func logIn(t *testing.T, cmd *exec.Cmd) {
 		}
 		resp, err := http.Get("http" + page)
 		if err != nil {
-			t.Errorf("opening the page: %v", err)
+			failed = fmt.Errorf("opening the page: %w", err)
 			continue
 		}
 		resp.Body.Close()
 	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(log.String(), "logged in to ") {
-		t.Fatalf("got %v and %q, want that the login succeeds", err, log.String())
-	}
-	if strings.Contains(log.String(), "access-") {
-		t.Errorf("got %q, which holds a token", log.String())
-	}
+	return errors.Join(failed, cmd.Wait())
 }

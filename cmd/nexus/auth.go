@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -65,7 +66,8 @@ func (c *tokens) open(ctx context.Context, only string) (
 
 type authLoginCmd struct {
 	tokens
-	Server string `arg:"" help:"Name of the server." completes:"server"`
+	Server string   `arg:"" help:"Name of the server." completes:"server"`
+	Scopes []string `name:"scope" sep:"none" placeholder:"SCOPE" help:"A scope to request besides auth.scopes and those that the server names; may be repeated."`
 }
 
 // loginTime is the time limit of a login.
@@ -80,6 +82,12 @@ func (c *authLoginCmd) Run(w *world) error {
 	late := errors.New("no login within " + loginTime.String())
 	ctx, cancel := context.WithTimeoutCause(w.ctx, loginTime, late)
 	defer cancel()
+	for _, scope := range c.Scopes {
+		if !oauth.ValidScope(scope) {
+			return &exitError{exitUsage, fmt.Sprintf("--scope %q is no scope", scope)}
+		}
+	}
+	servers[0].Scopes = slices.Concat(servers[0].Scopes, c.Scopes)
 	stored, _ := store.Load(c.Server) // a login also replaces a token that cannot be read
 	token, err := oauth.Login(ctx, servers[0], stored, func(url string) {
 		fmt.Fprintf(w.stdout, "Open this page in a browser to log in to %s:\n\n  %s\n\n", c.Server, url)

@@ -20,11 +20,9 @@ import (
 )
 
 const (
-	maxScopes     = 100
-	maxScopeBytes = 200
-	maxURL        = 2000    // bytes
-	maxMetadata   = 1 << 20 // bytes
-	maxReason     = 300
+	maxURL      = 2000    // bytes
+	maxMetadata = 1 << 20 // bytes
+	maxReason   = 300
 )
 
 // site is the metadata of a server and of its authorization server.
@@ -194,24 +192,6 @@ func challengeOf(resp *http.Response) map[string]string {
 }
 
 var escaped = regexp.MustCompile(`\\(.)`)
-
-// plausibleScopes limits the scopes that a server names and drops invalid ones.
-func plausibleScopes(scopes []string) []string {
-	var out []string
-	for _, s := range scopes {
-		if len(out) < maxScopes && ValidScope(s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// ValidScope reports whether s is a valid scope token (RFC 6749 §3.3).
-func ValidScope(s string) bool {
-	return s != "" && len(s) <= maxScopeBytes && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || r == '"' || r == '\\'
-	})
-}
 
 // resource reads the protected resource metadata from the URL in the challenge, else from the well-known URLs. It
 // returns nil if there is none. All URLs must be on the server itself, and the metadata must describe the server's

@@ -21,7 +21,7 @@ import (
 // not store the new one.
 func Login(ctx context.Context, s Server, stored *Token, show func(url string)) (*Token, error) {
 	if s.byCredentials() {
-		return byCredentials(ctx, s, s.issuer(stored))
+		return byCredentials(ctx, s, s.issuer(stored), nil)
 	}
 	found, err := discover(ctx, s, s.issuer(stored))
 	if err != nil {
@@ -35,7 +35,7 @@ func Login(ctx context.Context, s Server, stored *Token, show func(url string)) 
 	}
 	defer back.close()
 	t := newToken(s, found)
-	t.Scopes = wanted(s, found)
+	t.Scopes = wanted(s, found, stored)
 	if t.Client.ID == "" {
 		if t.Client, err = found.register(ctx, back.url(), t.Scopes); err != nil {
 			return nil, err
@@ -58,18 +58,17 @@ func Login(ctx context.Context, s Server, stored *Token, show func(url string)) 
 	})
 }
 
-// wanted returns the scopes to request: those of the configuration, else those that the server names plus
-// offline_access if supported.
-func wanted(s Server, found *site) []string {
-	if len(s.Scopes) > 0 {
-		return s.Scopes
+// wanted returns the scopes to request: those of the configuration, those that the server names, those of the login
+// before at the same authorization server, and offline_access if supported.
+func wanted(s Server, found *site, stored *Token) []string {
+	var held, lasting []string
+	if stored != nil && stored.Of(s) && sameIssuer(stored.Issuer, found.meta.Issuer) {
+		held = stored.Scopes
 	}
-	const lasting = "offline_access"
-	scopes := slices.Clone(found.scopes)
-	if slices.Contains(found.meta.ScopesSupported, lasting) && !slices.Contains(scopes, lasting) {
-		scopes = append(scopes, lasting)
+	if offline := "offline_access"; slices.Contains(found.meta.ScopesSupported, offline) {
+		lasting = []string{offline}
 	}
-	return scopes
+	return union(s.Scopes, found.scopes, held, lasting)
 }
 
 // redirect is the redirect URI of one login: a local port that receives the authorization code from the browser.

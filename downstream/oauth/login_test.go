@@ -41,7 +41,8 @@ func browser(t *testing.T) func(address string) {
 // logIn logs in and stores the token.
 func logIn(t *testing.T, s oauth.Server, store oauth.Store) *oauth.Token {
 	t.Helper()
-	token, err := oauth.Login(t.Context(), s, nil, browser(t))
+	stored, _ := store.Load(s.Name) // a login also replaces what cannot be read
+	token, err := oauth.Login(t.Context(), s, stored, browser(t))
 	if err != nil {
 		t.Fatalf("logging in: %v", err)
 	}
@@ -97,8 +98,8 @@ func TestLogin_ConfiguredClient(t *testing.T) {
 		s := serve(t, o)
 		s.Config = oauth.Config{ClientID: "known", ClientSecret: "pass word&", Scopes: []string{"own"}}
 		store := oauth.NewStore(t.TempDir())
-		if token := logIn(t, s, store); !slices.Equal(token.Scopes, []string{"own"}) {
-			t.Errorf("methods %v: got the scopes %v, want those of the configuration", methods, token.Scopes)
+		if token := logIn(t, s, store); !slices.Equal(token.Scopes, []string{"own", "read", "offline_access"}) {
+			t.Errorf("methods %v: got the scopes %v, want those of the configuration and of the server", methods, token.Scopes)
 		}
 		for _, other := range []oauth.Config{{}, {ClientID: "other", ClientSecret: "pass word&"}, {ClientID: "known", ClientSecret: "x", Flow: oauth.FlowClientCredentials}} {
 			changed := s

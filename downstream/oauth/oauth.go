@@ -34,7 +34,7 @@ type Config struct {
 	ClientID     string        `yaml:"client_id"` // empty = the router registers itself
 	ClientSecret redact.Secret `yaml:"client_secret"`
 	Issuer       string        `yaml:"issuer"` // authorization server; empty = the one of the first login
-	Scopes       []string      `yaml:"scopes"` // empty = those named by the server
+	Scopes       []string      `yaml:"scopes"` // requested besides those that the server names
 	Flow         string        `yaml:"flow"`   // empty = code
 	Scope        string        `yaml:"scope"`  // empty = server
 }
@@ -63,8 +63,14 @@ func (s Server) issuer(stored *Token) string {
 // sameIssuer compares issuers without a trailing slash.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// LoginCommand returns the command that gets a token for a server.
-func LoginCommand(server string) string { return "nexus auth login " + server }
+// LoginCommand returns the command that gets a token for a server, with further scopes.
+func LoginCommand(server string, scopes ...string) string {
+	command := "nexus auth login " + server
+	for _, scope := range scopes {
+		command += " --scope " + scope
+	}
+	return command
+}
 
 // OnLoopback reports whether u refers to this machine. Such a URL need not use https.
 func OnLoopback(u *url.URL) bool {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,9 +40,15 @@ type Source struct {
 	version version   // of token as it was kept when last read
 	looked  time.Time // when the store was last checked
 	renewal *renewal  // the current renewal; nil = none
+	trouble           // with token, or with getting one
+}
+
+// trouble is what keeps the router from a token that the server takes.
+type trouble struct {
 	why     error     // why the last attempt got no token; nil if it did
 	again   time.Time // when to retry after why; zero = when another token is stored
 	useless string    // a token refused by the server
+	short   shortage
 }
 
 // renewal is one request for a new token, shared by all waiting requests.
@@ -79,16 +84,20 @@ func (s *Source) Changed() bool {
 	return !s.looked.IsZero() && !s.version.same(s.store.look(s.server.Name))
 }
 
-// get returns a token other than refused. A token that is due for renewal but still valid is returned at once and
-// renewed in the background. Otherwise get waits for the renewal within ctx. The error is a *link.Unauthorized if a
-// person has to act.
-func (s *Source) get(ctx context.Context, refused string) (string, error) {
+// get returns a token other than the denied one, with the scopes that it lacks. A token that is due for renewal but
+// still valid is returned at once and renewed in the background. Otherwise get waits for the renewal within ctx. The
+// error is a *link.Unauthorized if a person has to act.
+func (s *Source) get(ctx context.Context, no denial) (string, error) {
 	s.mu.Lock()
 	now := time.Now()
-	s.look(now, refused != "")
+	s.look(now, no.token != "")
 	for waited := 0; ; waited++ {
 		t := s.token
-		good := t != nil && !t.Expired(now) && t.Access != refused && t.Access != s.useless
+		good := t != nil && !t.Expired(now) && t.Access != no.token && t.Access != s.useless && covers(t.Scopes, no.scopes)
+		if no.lacks && !good && (waited == maxWaits || !s.canWiden(no, now)) {
+			defer s.mu.Unlock()
+			return "", s.lacking(no)
+		}
 		if good && !t.due(now) {
 			s.mu.Unlock()
 			return t.Access, nil
@@ -103,10 +112,10 @@ func (s *Source) get(ctx context.Context, refused string) (string, error) {
 		}
 		if waited == maxWaits {
 			s.mu.Unlock()
-			return "", s.person("it refuses every new token")
+			return "", s.person("it refuses every new token" + no.said)
 		}
 		if s.renewal == nil {
-			s.begin()
+			s.begin(no)
 		}
 		wait := s.renewal
 		s.mu.Unlock()
@@ -137,7 +146,7 @@ func (s *Source) look(now time.Time, atOnce bool) {
 // read takes over the token that is kept. The caller holds s.mu.
 func (s *Source) read(kept version) {
 	t, err := s.store.Load(s.server.Name)
-	s.version, s.token, s.why, s.again, s.useless = kept, nil, nil, time.Time{}, ""
+	s.version, s.token, s.trouble = kept, nil, trouble{}
 	switch {
 	case err == nil && t != nil && t.Of(s.server):
 		s.hold(t)
@@ -169,8 +178,9 @@ func (s *Source) person(why string) error {
 	return &link.Unauthorized{Why: why + "; run: " + LoginCommand(s.server.Name)}
 }
 
-// begin starts a renewal. The caller holds s.mu.
-func (s *Source) begin() {
+// begin starts a renewal because of a denial or, without one, before or after the end of the token. The caller holds
+// s.mu.
+func (s *Source) begin(no denial) {
 	r := &renewal{make(chan struct{})}
 	s.renewal = r
 	old := s.token
@@ -182,23 +192,31 @@ func (s *Source) begin() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.token == old { // else another token was read
-				s.settle(next, kept, err)
+				s.settle(next, kept, err, no)
 			}
 			s.renewal = nil
 			close(r.done)
 		}()
 		defer safe.Recover(s.logger, "renewing the token of server "+s.server.Name, nil)
-		next, kept, err = s.renew(old)
+		next, kept, err = s.renew(old, no)
 	})
 }
 
 // settle stores the result of a renewal. The caller holds s.mu.
-func (s *Source) settle(next *Token, kept version, err error) {
+func (s *Source) settle(next *Token, kept version, err error, no denial) {
 	var refused *refusal
+	if no.lacks && (err != nil || !covers(next.Scopes, no.scopes)) {
+		s.short.add(no.scopes, time.Now())
+	}
 	switch {
 	case err == nil:
 		s.hold(next)
 		s.version, s.why, s.again = kept, nil, time.Time{}
+		return
+	case no.lacks: // the token is as good as before
+		if s.ctx.Err() == nil {
+			s.logger.Warn("no further scopes for the token of a server", "server", s.server.Name, "scopes", no.scopes, "error", err)
+		}
 		return
 	case errors.As(err, &refused):
 		s.why, s.again = s.person(fmt.Sprintf("its token cannot be renewed: %v", err)), time.Time{}
@@ -216,7 +234,7 @@ func (s *Source) settle(next *Token, kept version, err error) {
 }
 
 // renew gets and stores the next token, or takes over one that another process has just stored.
-func (s *Source) renew(old *Token) (*Token, version, error) {
+func (s *Source) renew(old *Token, no denial) (*Token, version, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, renewWithin)
 	defer cancel()
 	held, unlock, err := s.store.lock(ctx, s.server.Name)
@@ -241,7 +259,7 @@ func (s *Source) renew(old *Token) (*Token, version, error) {
 	case stored == nil && !s.server.byCredentials() && s.store.keeps():
 		return nil, version{}, s.person("nobody is logged in")
 	}
-	next, err := s.request(ctx, old, cmp.Or(stored, old))
+	next, err := s.request(ctx, old, cmp.Or(stored, old), no)
 	if err != nil {
 		return nil, version{}, err
 	}
@@ -252,32 +270,38 @@ func (s *Source) renew(old *Token) (*Token, version, error) {
 }
 
 // request requests the next token after old. The router got known, which may be of another configuration, before.
-func (s *Source) request(ctx context.Context, old, known *Token) (*Token, error) {
+func (s *Source) request(ctx context.Context, old, known *Token, no denial) (*Token, error) {
 	switch {
 	case s.server.byCredentials():
-		return byCredentials(ctx, s.server, s.server.issuer(known))
-	case old == nil || !old.Renewable():
+		if more := no.scopes; len(more) > 0 && old != nil {
+			no.scopes = union(old.Scopes, more)
+		}
+		return byCredentials(ctx, s.server, s.server.issuer(known), no.scopes)
+	case old == nil || !old.Renewable() && old.Expired(time.Now()):
 		return nil, s.person("its token has expired and cannot be renewed")
+	case !old.Renewable():
+		return nil, s.person("it refuses its token, which cannot be renewed" + no.said)
 	}
-	return old.renew(ctx, s.server)
+	return old.renew(ctx, s.server, no.scopes)
 }
 
 // reject records that the server refuses a token that was just renewed, to prevent endless renewals.
-func (s *Source) reject(token string) error {
+func (s *Source) reject(no denial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.token != nil && s.token.Access == token {
-		s.useless, s.again = token, time.Now().Add(askAgain)
-		s.why = s.person("it refuses its token")
+	if no.lacks {
+		s.short.add(no.scopes, time.Now())
+		return s.lacking(no)
 	}
-	if s.why != nil {
-		return s.why
+	why := s.person("it refuses its token" + no.said)
+	if s.token != nil && s.token.Access == no.token {
+		s.useless, s.again, s.why = no.token, time.Now().Add(askAgain), why
 	}
-	return s.person("it refuses its token")
+	return cmp.Or(s.why, why)
 }
 
-// Transport returns a RoundTripper that adds the token to each request of base. A request that the server refuses
-// with 401 was not handled and is sent once more with a new token.
+// Transport returns a RoundTripper that adds the token to each request of base. A request that the server refuses for
+// its token was not handled and is sent once more with a new one: once after 401, once after 403 for lack of scopes.
 func (s *Source) Transport(base http.RoundTripper) http.RoundTripper { return &transport{s, base} }
 
 type transport struct {
@@ -287,9 +311,10 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper. The error is a *link.Unauthorized if a person has to act.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	refused := ""
+	var last denial
+	var refused, lacked bool // already
 	for {
-		token, err := t.source.get(req.Context(), refused)
+		token, err := t.source.get(req.Context(), last)
 		if err != nil {
 			if req.Body != nil {
 				req.Body.Close()
@@ -297,42 +322,30 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		resp, err := t.base.RoundTrip(withToken(req, token))
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case resp.StatusCode == http.StatusForbidden:
-			return t.forbidden(resp)
-		case resp.StatusCode != http.StatusUnauthorized:
+		}
+		no := denied(resp, token)
+		if no == nil {
 			return resp, nil
 		}
 		discard(resp)
-		if refused != "" || req.Body != nil && req.GetBody == nil {
-			return nil, t.source.reject(token)
+		before := &refused
+		if no.lacks {
+			before = &lacked
 		}
-		refused = token
+		if *before || req.Body != nil && req.GetBody == nil {
+			return nil, t.source.reject(*no)
+		}
+		last, *before = *no, true
 		if req.Body != nil {
-			again := *req
-			if again.Body, err = req.GetBody(); err != nil {
+			next := *req
+			if next.Body, err = req.GetBody(); err != nil {
 				return nil, err
 			}
-			req = &again
+			req = &next
 		}
 	}
-}
-
-// forbidden returns the response, or an error that names the missing scopes of the token.
-func (t *transport) forbidden(resp *http.Response) (*http.Response, error) {
-	asked := challengeOf(resp)
-	if asked["error"] != "insufficient_scope" {
-		return resp, nil
-	}
-	discard(resp)
-	scopes := plausibleScopes(strings.Fields(asked["scope"]))
-	why := "its token lacks scopes; the server does not say which"
-	if len(scopes) > 0 {
-		why = "its token lacks one of the scopes " + strings.Join(scopes, " ")
-	}
-	return nil, t.source.person(why + "; add the missing scopes to auth.scopes in its configuration")
 }
 
 // withToken returns a copy of a request with a token. It is a copy because requests may share headers.

@@ -301,7 +301,7 @@ func TestSource_ClientCredentials(t *testing.T) {
 	c := open(t, s, store, io.Discard)
 	c.must()
 	open(t, s, store, io.Discard).must()
-	if forms := o.Forms(); len(forms) != 1 || forms[0].Get("scope") != "a b" || forms[0].Get("resource") != s.URL {
+	if forms := o.Forms(); len(forms) != 1 || forms[0].Get("scope") != "a b read" || forms[0].Get("resource") != s.URL {
 		t.Errorf("got %v, want one request, with the scopes", forms)
 	}
 	o.Forget(false)
@@ -320,14 +320,17 @@ func TestSource_ClientCredentials(t *testing.T) {
 	}
 }
 
-func TestSource_NamesMissingScopes(t *testing.T) {
-	o := &mcptest.OAuth{Needs: func(*http.Request) string { return "admin write" }}
+// A token that the server refuses before its end is not called expired.
+func TestSource_RefusedAndNotRenewable(t *testing.T) {
+	o := &mcptest.OAuth{Challenge: `Bearer error="invalid_token", error_description="wrong audience"`}
 	s, store := serve(t, o), oauth.NewStore(t.TempDir())
-	logIn(t, s, store)
-	open(t, s, store, io.Discard).refused("admin write; add the missing scopes to auth.scopes")
-	if o.Count("refresh_token") != 0 {
-		t.Error("the token is renewed, which adds no scopes")
-	}
+	token := *logIn(t, s, store)
+	token.Refresh = ""
+	save(t, store, &token)
+	o.Forget(true)
+	open(t, s, store, io.Discard).refused("it refuses its token, which cannot be renewed: invalid_token (wrong audience); run: nexus auth login hr")
+	save(t, store, expired(&token, -time.Second))
+	open(t, s, store, io.Discard).refused("its token has expired and cannot be renewed; run: nexus auth login hr")
 }
 
 // Tokens that are of no use end in an error.

@@ -169,28 +169,32 @@ func host(address string) string {
 	return u.Host
 }
 
-// renew returns the next token, had with the refresh token.
-func (t *Token) renew(ctx context.Context, s Server) (*Token, error) {
+// renew returns the next token, had with the refresh token. more are scopes that t lacks.
+func (t *Token) renew(ctx context.Context, s Server, more []string) (*Token, error) {
 	g, err := newGuard(ctx, s.URL)
 	if err != nil {
 		return nil, err
 	}
-	return t.request(ctx, g, s, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
+	grant := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}}
+	if len(more) > 0 {
+		wider := *t
+		wider.Scopes = union(t.Scopes, more)
+		grant.Set("scope", strings.Join(wider.Scopes, " "))
+		t = &wider
+	}
+	return t.request(ctx, g, s, grant)
 }
 
 // byCredentials gets a token with the router's own secret, which it sends to no other issuer than only, unless that is
-// empty.
-func byCredentials(ctx context.Context, s Server, only string) (*Token, error) {
+// empty. more are scopes besides those of the configuration and those that the server names.
+func byCredentials(ctx context.Context, s Server, only string, more []string) (*Token, error) {
 	found, err := discover(ctx, s, only)
 	if err != nil {
 		return nil, err
 	}
 	grant := url.Values{"grant_type": {FlowClientCredentials}}
 	t := newToken(s, found)
-	if t.Scopes = s.Scopes; len(t.Scopes) == 0 {
-		t.Scopes = found.scopes
-	}
-	if len(t.Scopes) > 0 {
+	if t.Scopes = union(s.Scopes, found.scopes, more); len(t.Scopes) > 0 {
 		grant.Set("scope", strings.Join(t.Scopes, " "))
 	}
 	return t.request(ctx, found.guard, s, grant)

@@ -27,7 +27,8 @@ type OAuth struct {
 	Challenge string                                            // of a 401; empty = the metadata and a scope
 	OnToken   func(w http.ResponseWriter, form url.Values) bool // sees each token request; true = has answered it
 	Back      func(answer url.Values)                           // changes what the browser brings back
-	Needs     func(r *http.Request) (scope string)              // of a request to the server; "" = none
+	Needs     func(r *http.Request) (scopes string)             // of a request to the server; "" = none
+	Widens    func(scopes string) (granted string)              // what a refresh gives that asks for more; nil = an error
 
 	state oauthState
 }
@@ -222,6 +223,12 @@ func (o *OAuth) granted(r *http.Request) (g grant, wrong string) {
 	case "refresh_token":
 		token := form.Get("refresh_token")
 		g, known := o.state.refresh[token]
+		if scopes := form.Get("scope"); !covers(g.scope, scopes) {
+			if o.Widens == nil {
+				return g, "invalid_scope" // the refresh token stays good
+			}
+			g.scope = o.Widens(scopes)
+		}
 		delete(o.state.refresh, token)
 		if o.state.used[token] {
 			o.state.counts["reuse"]++
@@ -265,14 +272,21 @@ func (o *OAuth) gate(next http.Handler) http.Handler {
 			return
 		}
 		if o.Needs != nil {
-			if scope := o.Needs(r); scope != "" && !slices.Contains(strings.Fields(g.scope), scope) {
-				w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
+			if scopes := o.Needs(r); !covers(g.scope, scopes) {
+				w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scopes+`"`)
 				w.WriteHeader(http.StatusForbidden)
 				return
 			}
 		}
 		r.Header.Set("X-User", g.user)
 		next.ServeHTTP(w, r)
+	})
+}
+
+// covers reports whether scopes are all held.
+func covers(held, scopes string) bool {
+	return !slices.ContainsFunc(strings.Fields(scopes), func(scope string) bool {
+		return !slices.Contains(strings.Fields(held), scope)
 	})
 }
 

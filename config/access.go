@@ -8,12 +8,12 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
@@ -210,7 +210,7 @@ func (c settingsCheck) listen(listen string) {
 	c.fail("listen", "%s, got %s", why, c.got("listen"))
 }
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+var hostName = pattern.New(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 
 // checkListen returns what is wrong with an address to listen on, "" if nothing is.
 func checkListen(listen string) string {
@@ -221,7 +221,7 @@ func checkListen(listen string) string {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 		return "want a port from 0 to 65535 after the last colon"
 	}
-	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName().MatchString(host) {
 		return "want an IP address or host name before the port"
 	}
 	return ""

@@ -190,7 +190,7 @@ func (c settingsCheck) settings(s *Settings) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
 		path, p := "profiles."+name, s.Profiles[name]
-		if !serverName.MatchString(name) {
+		if !serverName().MatchString(name) {
 			c.fail(path, "%q is not a valid profile name: want %s", name, serverNameRule)
 		}
 		if p.Surface != "" {

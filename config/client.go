@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/change"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // clientServers finds the servers in the JSON file of a desktop client: in "mcpServers", "servers" or "mcp.servers". It
@@ -276,8 +276,8 @@ func parseServers(file, content string) (ast.Node, error) {
 }
 
 var (
-	notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-	underlines = regexp.MustCompile(`_{2,}`)
+	notInNames = pattern.New(`[^A-Za-z0-9_-]+`)
+	underlines = pattern.New(`_{2,}`)
 )
 
 // rename gives a client's server a name that the router accepts.
@@ -286,7 +286,7 @@ func (c loader) rename(doc *document, path string, m *ast.MappingValueNode) {
 	if CheckServerName(old) == nil {
 		return
 	}
-	name := strings.Trim(underlines.ReplaceAllString(notInNames.ReplaceAllString(old, "-"), "_"), "_-")
+	name := strings.Trim(underlines().ReplaceAllString(notInNames().ReplaceAllString(old, "-"), "_"), "_-")
 	if name != old && name != "" {
 		c.warnAt(mistake(doc.name, m.Key.GetToken(), "%s: server %s is now called %q", path, quote(old), name))
 		m.Key = textNode(m.Key.GetToken(), name)
@@ -312,7 +312,7 @@ func (c loader) ours(doc *document, path string, entry *ast.MappingNode, asked [
 }
 
 // clientReference matches a client's reference, and "$${" that begins none.
-var clientReference = regexp.MustCompile(`\$?\$\{(env|input):([^}]*)\}`)
+var clientReference = pattern.New(`\$?\$\{(env|input):([^}]*)\}`)
 
 // variables writes ${env:VAR} and ${input:name} as ${VAR}, and the credentials in asked as they are.
 func (c loader) variables(doc *document, path string, n ast.Node, asked []string) {
@@ -321,15 +321,15 @@ func (c loader) variables(doc *document, path string, n ast.Node, asked []string
 		if slices.Contains(asked, v.Value) {
 			*v = *textNode(v.Token, literal(v.Value))
 		}
-		text := clientReference.ReplaceAllStringFunc(v.Value, func(reference string) string {
-			m := clientReference.FindStringSubmatch(reference)
+		text := clientReference().ReplaceAllStringFunc(v.Value, func(reference string) string {
+			m := clientReference().FindStringSubmatch(reference)
 			switch {
 			case strings.HasPrefix(reference, "$$"), m[1] == "env" && !isVariable(m[2]):
 				return reference
 			case m[1] == "env":
 				return "${" + m[2] + "}"
 			}
-			name := notInVariable.ReplaceAllString(strings.ToUpper(m[2]), "_")
+			name := notInVariable().ReplaceAllString(strings.ToUpper(m[2]), "_")
 			if !isVariable(name) {
 				name = "INPUT_" + name
 			}
@@ -377,7 +377,7 @@ func insert(file, content string, before ast.Node, add []*ast.MappingValueNode) 
 	if m, ok := before.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		indent = strings.Repeat(" ", max(m.Values[0].Key.GetToken().Position.Column-1, 1))
 	} else {
-		lines[key] = emptyValue.ReplaceAllString(lines[key], "$1$2")
+		lines[key] = emptyValue().ReplaceAllString(lines[key], "$1$2")
 	}
 	below := key + 1 // index after the last line of the servers
 	for i := below; i < len(lines); i++ {

@@ -5,10 +5,10 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
@@ -54,8 +54,8 @@ func (c Cluster) Address(listen string) (string, error) {
 }
 
 var (
-	clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
-	replicaName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`) // any host name
+	clusterName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	replicaName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`) // any host name
 )
 
 // clusterCheck checks and completes the settings of a cluster.
@@ -75,7 +75,7 @@ func (c clusterCheck) cluster(s *Settings) {
 			c.fail("cluster.nats.url", "%s", why)
 		}
 	}
-	if !clusterName.MatchString(k.Name) {
+	if !clusterName().MatchString(k.Name) {
 		c.fail("cluster.name", `want up to 64 letters, digits, "-" and "_", starting with a letter or digit, got %s`, quote(k.Name))
 	}
 	c.identity(k)
@@ -106,14 +106,14 @@ func (c clusterCheck) identity(k *Cluster) {
 	const wantName = `want letters, digits, ".", "-" and "_", starting with a letter or digit, got %s`
 	if name, _ := c.env("NEXUS_REPLICA"); name != "" {
 		k.Replica = name
-		if !replicaName.MatchString(name) {
+		if !replicaName().MatchString(name) {
 			c.failAt(mistake("NEXUS_REPLICA", nil, wantName, quote(name)))
 		}
 	}
 	if k.Replica == "" {
 		k.Replica, _ = os.Hostname()
 	}
-	if !replicaName.MatchString(k.Replica) {
+	if !replicaName().MatchString(k.Replica) {
 		c.fail("cluster.replica", wantName, quote(k.Replica))
 	}
 	advertised, _ := c.env("NEXUS_ADVERTISE")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/change"
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // Removal takes a server out of the servers file. Nothing is written until its changes are applied, File first.
@@ -88,14 +89,14 @@ func stillValid(file string, text []byte) (warnings []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("this would leave a mistake in the configuration; change that first: %w", err)
 	}
-	what := func(warning string) string { return position.ReplaceAllString(warning, ": ") }
+	what := func(warning string) string { return position().ReplaceAllString(warning, ": ") }
 	return slices.DeleteFunc(after.Warnings, func(warning string) bool {
 		return slices.ContainsFunc(before.Warnings, func(old string) bool { return what(old) == what(warning) })
 	}), nil
 }
 
 // position matches the place in a file of a mistake, which a change of the file moves.
-var position = regexp.MustCompile(`:\d+:\d+: `)
+var position = pattern.New(`:\d+:\d+: `)
 
 const disabledKey = "disabled"
 
@@ -112,13 +113,13 @@ type entry struct {
 }
 
 var (
-	lineEnd = regexp.MustCompile(`\r\n?|\n`)
-	oneLine = regexp.MustCompile(`[^\r\n]*(?:\r\n?|\n)|[^\r\n]+`)
+	lineEnd = pattern.New(`\r\n?|\n`)
+	oneLine = pattern.New(`[^\r\n]*(?:\r\n?|\n)|[^\r\n]+`)
 )
 
 // splitLines returns the lines of a text with their ends, and the end of a new one.
 func splitLines(text []byte) (lines []string, end string) {
-	lines = oneLine.FindAllString(string(text), -1)
+	lines = oneLine().FindAllString(string(text), -1)
 	if bytes.Contains(text, []byte("\r\n")) {
 		return lines, "\r\n"
 	}
@@ -248,14 +249,14 @@ func (e *entry) removed() []byte {
 	}
 	if len(e.servers.Values) == 1 { // a reload takes a file without servers only if it says so
 		for i, line := range e.lines {
-			e.lines[i] = onlyServers.ReplaceAllString(line, "$1 {}$2")
+			e.lines[i] = onlyServers().ReplaceAllString(line, "$1 {}$2")
 		}
 	}
 	return []byte(strings.Join(slices.Delete(e.lines, from, to), ""))
 }
 
 // onlyServers is the line of an mcpServers key whose entries follow.
-var onlyServers = regexp.MustCompile(`^(\x{feff}?mcpServers:)([ \t]*(?:#.*)?[\r\n]+)$`)
+var onlyServers = pattern.New(`^(\x{feff}?mcpServers:)([ \t]*(?:#.*)?[\r\n]+)$`)
 
 // own returns the range of the lines that the server has for itself; an empty one if it shares them.
 func (e *entry) own() (from, to int) { return ownLines(e.lines, e.servers.Values[e.at]) }
@@ -294,14 +295,14 @@ func (e *entry) marked(disabled bool) []byte {
 	}
 	flag := strconv.FormatBool(disabled)
 	if old := value(mapping, disabledKey); old != nil {
-		return e.replaced(old.GetToken(), plainOrQuoted, flag)
+		return e.replaced(old.GetToken(), plainOrQuoted(), flag)
 	}
 	member := disabledKey + ": " + flag
 	if mapping.IsFlowStyle {
 		if len(mapping.Values) > 0 {
 			member += ", "
 		}
-		return e.replaced(mapping.Start, brace, "{"+member)
+		return e.replaced(mapping.Start, brace(), "{"+member)
 	}
 	_, to := e.own()
 	if to == 0 || len(mapping.Values) == 0 {
@@ -313,8 +314,8 @@ func (e *entry) marked(disabled bool) []byte {
 }
 
 var (
-	plainOrQuoted = regexp.MustCompile(`^(?:"[^"]*"|'[^']*'|[^\s,}#]+)`)
-	brace         = regexp.MustCompile(`^\{`)
+	plainOrQuoted = pattern.New(`^(?:"[^"]*"|'[^']*'|[^\s,}#]+)`)
+	brace         = pattern.New(`^\{`)
 )
 
 // replaced returns the text with what matches at a token replaced; nil if nothing does.
@@ -329,7 +330,7 @@ func (e *entry) replaced(at *token.Token, what *regexp.Regexp, by string) []byte
 	return []byte(strings.Join(e.lines, ""))
 }
 
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)`)
+var reference = pattern.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // orphans returns the change of the SecretsFile that removes the variables which only the server has used, nil if there
 // are none.
@@ -358,7 +359,7 @@ func (e *entry) orphans() (*change.Change, error) {
 	}
 	uses := func(text string) map[string]bool {
 		variables := map[string]bool{}
-		for _, m := range reference.FindAllStringSubmatch(text, -1) {
+		for _, m := range reference().FindAllStringSubmatch(text, -1) {
 			variables[m[1]] = true
 		}
 		return variables

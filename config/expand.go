@@ -3,16 +3,17 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // variable is what may stand between "${" and "}".
-var variable = regexp.MustCompile(`^(env:)?([A-Za-z_][A-Za-z0-9_]*)(:-((?s:.*)))?$`)
+var variable = pattern.New(`^(env:)?([A-Za-z_][A-Za-z0-9_]*)(:-((?s:.*)))?$`)
 
 // isVariable reports whether s can name an environment variable.
 func isVariable(s string) bool {
-	m := variable.FindStringSubmatch(s)
+	m := variable().FindStringSubmatch(s)
 	return m != nil && m[1] == "" && m[3] == ""
 }
 
@@ -35,7 +36,7 @@ func expand(s string, env func(string) (string, bool), client bool) (_ string, m
 		}
 		out.WriteString(before)
 		inside, after, closed := cutVariable(rest)
-		m := variable.FindStringSubmatch(inside)
+		m := variable().FindStringSubmatch(inside)
 		switch {
 		case client && strings.HasPrefix(inside, "input:"):
 			return "", fmt.Errorf("${%s} is asked for by the desktop client; write ${env:NAME} and set the variable", inside)

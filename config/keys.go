@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/change"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // AddKey plans to add an API key, with SHA256, to the settings in a folder. Comments, order and all other settings
@@ -92,7 +92,7 @@ func RemoveKey(folder, name string) (*change.Change, error) {
 }
 
 // emptyValue is the line of a key without a value or with an empty one.
-var emptyValue = regexp.MustCompile(`^([^:]*:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?[\r\n]+)$`)
+var emptyValue = pattern.New(`^([^:]*:)(?:[ \t]*(?:\{[ \t]*\}|\[[ \t]*\]|null|~))?([ \t]*(?:#.*)?[\r\n]+)$`)
 
 // keysFile is a settings file whose keys are changed.
 type keysFile struct {
@@ -121,7 +121,7 @@ func openKeys(folder string) (*keysFile, error) {
 // below returns the line after that of a key, whose value is there then.
 func (s *keysFile) below(m *ast.MappingValueNode) int {
 	line := m.Key.GetToken().Position.Line
-	s.lines[line-1] = emptyValue.ReplaceAllString(s.lines[line-1], "$1$2")
+	s.lines[line-1] = emptyValue().ReplaceAllString(s.lines[line-1], "$1$2")
 	return line
 }
 

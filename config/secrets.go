@@ -4,10 +4,10 @@ import (
 	"encoding/base64"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
@@ -73,7 +73,7 @@ func (all *secrets) secret(name, value string) {
 		return
 	}
 	*all = append(*all, value)
-	for _, m := range assignment.FindAllStringSubmatch(value, -1) {
+	for _, m := range assignment().FindAllStringSubmatch(value, -1) {
 		*all = append(*all, m[1])
 	}
 	scheme, credentials, _ := strings.Cut(value, " ")
@@ -91,15 +91,15 @@ func (all *secrets) secret(name, value string) {
 
 var (
 	// assignment matches a password in a connection string, such as "host=db password=x".
-	assignment = regexp.MustCompile(`(?i)(?:password|passwd|pwd|secret|token|key)=([^\s;&'"]{4,})`)
+	assignment = pattern.New(`(?i)(?:password|passwd|pwd|secret|token|key)=([^\s;&'"]{4,})`)
 	// authority matches the user information of an address.
-	authority = regexp.MustCompile(`://([^\s/?#"]+)@`)
+	authority = pattern.New(`://([^\s/?#"]+)@`)
 	// everyday matches values that are words, numbers or dates, such as "production" and "2025-06-18".
-	everyday = regexp.MustCompile(`^(?:[a-z]+|[A-Z]?[a-z]+|[A-Z]+|[\d.:-]*)$`)
+	everyday = pattern.New(`^(?:[a-z]+|[A-Z]?[a-z]+|[A-Z]+|[\d.:-]*)$`)
 )
 
 // ordinary reports whether a value occurs in texts that have nothing to do with the configuration.
-func ordinary(value string) bool { return everyday.MatchString(value) }
+func ordinary(value string) bool { return everyday().MatchString(value) }
 
 // addresses adds the user information and the parameters of the addresses in a text, as written and decoded.
 func (all *secrets) addresses(text string) {
@@ -109,7 +109,7 @@ func (all *secrets) addresses(text string) {
 			*all = append(*all, decoded)
 		}
 	}
-	for _, m := range authority.FindAllStringSubmatch(text, -1) {
+	for _, m := range authority().FindAllStringSubmatch(text, -1) {
 		user, password, ok := strings.Cut(m[1], ":")
 		if ok {
 			add(m[1])

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,17 +17,18 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
 // serverName has no "__", which separates it from the tool's name, and no "_" at its edges.
-var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*(_[A-Za-z0-9-]+)*$`)
+var serverName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9-]*(_[A-Za-z0-9-]+)*$`)
 
 const serverNameRule = `letters, digits, "-" and single "_" inside, starting with a letter or digit`
 
 // CheckServerName returns an error if a server cannot have the name.
 func CheckServerName(name string) error {
-	if !serverName.MatchString(name) {
+	if !serverName().MatchString(name) {
 		return fmt.Errorf("%s is not a valid server name: want %s", quote(name), serverNameRule)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/agenticnexus/agenticnexus/internal/change"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
@@ -120,11 +120,11 @@ func openVault(folder string) (*vault, error) {
 	return &vault{file: file, known: known}, err
 }
 
-var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
+var notInVariable = pattern.New(`[^A-Z0-9]+`)
 
 // stem returns a name as the beginning of a variable's.
 func stem(name string) string {
-	name = strings.Trim(notInVariable.ReplaceAllString(strings.ToUpper(name), "_"), "_")
+	name = strings.Trim(notInVariable().ReplaceAllString(strings.ToUpper(name), "_"), "_")
 	if name != "" && name[0] >= '0' && name[0] <= '9' {
 		name = "_" + name
 	}
@@ -142,7 +142,7 @@ func serverStem(server string) string {
 }
 
 // named matches the variables that a configuration file names.
-var named = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)|\benv["']?[ \t]*:[ \t]*["']?([A-Za-z_][A-Za-z0-9_]*)`)
+var named = pattern.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)|\benv["']?[ \t]*:[ \t]*["']?([A-Za-z_][A-Za-z0-9_]*)`)
 
 // variablesNamed returns the variables that the configuration files of a folder name, as far as they can be read.
 func variablesNamed(folder string) map[string]bool {
@@ -151,7 +151,7 @@ func variablesNamed(folder string) map[string]bool {
 		files, _ := filepath.Glob(filepath.Join(folder, "*"+ending)) // of a folder that no pattern can name: none
 		for _, file := range files {
 			text, _ := readFile(file, maxFile)
-			for _, m := range named.FindAllSubmatch(text, -1) {
+			for _, m := range named().FindAllSubmatch(text, -1) {
 				all[string(m[1])+string(m[2])] = true
 			}
 		}
@@ -200,17 +200,17 @@ func (v *vault) reference(server, key, value string) string {
 }
 
 // scheme matches a header's value that names its scheme.
-var scheme = regexp.MustCompile(`^((?i:bearer|basic|token) +)(\S+)$`)
+var scheme = pattern.New(`^((?i:bearer|basic|token) +)(\S+)$`)
 
 // anyScheme matches what may stand before a reference that is a credential as a whole.
-var anyScheme = regexp.MustCompile(`^([A-Za-z-]+ +)?$`)
+var anyScheme = pattern.New(`^([A-Za-z-]+ +)?$`)
 
 // literal returns a credential as it is written in a file: only one that is a reference as a whole, perhaps after a
 // scheme, is a reference.
 func literal(value string) string {
 	before, rest, _ := strings.Cut(value, "${")
 	inside, after, closed := cutVariable(rest)
-	if closed && after == "" && anyScheme.MatchString(before) && variable.MatchString(inside) {
+	if closed && after == "" && anyScheme().MatchString(before) && variable().MatchString(inside) {
 		return value
 	}
 	return strings.ReplaceAll(value, "${", "$${")
@@ -290,7 +290,7 @@ func (v *vault) text(server, key string, n ast.Node, named bool) {
 		return
 	}
 	before := ""
-	if m := scheme.FindStringSubmatch(value); m != nil {
+	if m := scheme().FindStringSubmatch(value); m != nil {
 		before, value = m[1], m[2]
 	}
 	*s = *textNode(s.Token, before+v.reference(server, key, value))

@@ -80,7 +80,7 @@ func parse(name string, data []byte, isJSON bool) (_ *document, err error) {
 	d := &document{name: name, json: isJSON, root: ast.Mapping(&token.Token{}, false),
 		written: map[ast.Node]string{}, hollow: map[ast.Node]bool{}}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	data = lineEnd.ReplaceAll(data, []byte("\n")) // the parser does not count other lines right
+	data = lineEnd().ReplaceAll(data, []byte("\n")) // the parser does not count other lines right
 	switch {
 	case len(data) > maxFile:
 		return nil, mistake(name, nil, "larger than %d bytes", maxFile)

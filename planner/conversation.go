@@ -139,11 +139,11 @@ func unrepaired(first *draft, err error) (*draft, []string, error) {
 
 // complete asks the model once and reads the steps from the stream.
 func (c *conversation) complete(ctx context.Context) (string, error) {
-	request := llm.Request{System: system, Messages: c.messages, Schema: planSchema}
+	request := llm.Request{System: system(), Messages: c.messages, Schema: planSchema()}
 	var names map[string]string
 	switch {
 	case c.shown.native:
-		request.System, request.Schema = toolSystem, nil
+		request.System, request.Schema = toolSystem(), nil
 		request.Tools, names = c.planner.nativeTools(c.req.Tools, c.shown)
 	case c.req.OnStep != nil:
 		reader, searching := plan.NewReader(takenIDs(c.req.Outcomes)...), false

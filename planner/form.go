@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/plan/expression"
@@ -31,10 +32,12 @@ func formOfPlan(arguments, ofSteps, ofWhole string) json.RawMessage {
 		`"tool":{"type":"string"},"names":` + texts + `},"required":["tool","names"],"additionalProperties":false}}},` + ofWhole + `}`)
 }
 
-var planSchema = &llm.Schema{Name: "plan", Strict: strictForm, Loose: looseForm, System: systemIn(strictForm)}
+var planSchema = sync.OnceValue(func() *llm.Schema {
+	return &llm.Schema{Name: "plan", Strict: strictForm, Loose: looseForm, System: systemIn(strictForm)}
+})
 
-// system is the system prompt for the loose form.
-var system = systemIn(looseForm)
+// system returns the system prompt for the loose form.
+var system = sync.OnceValue(func() string { return systemIn(looseForm) })
 
 // systemIn returns the system prompt for a form. It is the same for every question, so that providers can cache it.
 func systemIn(form json.RawMessage) string {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/llm"
@@ -33,11 +34,13 @@ const (
 // preferTools is the time that ModeAuto uses tools before it asks for a plan again.
 const preferTools = 10 * time.Minute
 
-// toolSystem is the system prompt of ModeTools.
-var toolSystem = prompts.Render("tools_system", struct {
-	MaxSteps  int
-	FindTools string
-}{maxSteps, findTools})
+// toolSystem returns the system prompt of ModeTools.
+var toolSystem = sync.OnceValue(func() string {
+	return prompts.Render("tools_system", struct {
+		MaxSteps  int
+		FindTools string
+	}{maxSteps, findTools})
+})
 
 // offersTools reports whether a query begins with native tools. A client's model has none.
 func (p *Planner) offersTools(req Request) bool {

@@ -1,11 +1,11 @@
 package synth
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
@@ -28,13 +28,13 @@ const (
 // markPattern matches a mark, a bracketed reference in a model's answer to the sources of a statement or to failures:
 //
 //	[s1]  [s1, s2]  [s1: "words of the result"]  [s3 failed]  [n1 not done]
-var markPattern = regexp.MustCompile(
+var markPattern = pattern.New(
 	`^\[([\w.-]{1,64}(?: *[,;] *[\w.-]{1,64})*)(?:: *["“”]([^"“”\]\n]+)["“”]| +(failed|not done))? *\]`)
 
 // morePattern matches the mark at the beginning of a reply that asks for more results.
-var morePattern = regexp.MustCompile(`^\[more:([^\]\n]*[^\]\s][^\]\n]*)(?:\]|\n|$)`)
+var morePattern = pattern.New(`^\[more:([^\]\n]*[^\]\s][^\]\n]*)(?:\]|\n|$)`)
 
-var idPattern = regexp.MustCompile(`[\w.-]+`)
+var idPattern = pattern.New(`[\w.-]+`)
 
 const (
 	thinkBegin = "<think>"
@@ -136,16 +136,16 @@ func (d *draft) readMark(last bool) int {
 	if !last && len(d.pending) < maxMark && !strings.ContainsAny(d.pending, "]\n") {
 		return 0
 	}
-	if m := morePattern.FindStringSubmatch(d.pending); m != nil && d.lacks == "" && d.shown() == "" {
+	if m := morePattern().FindStringSubmatch(d.pending); m != nil && d.lacks == "" && d.shown() == "" {
 		d.lacks = texts.Line(m[1], maxLacks)
 		return len(m[0])
 	}
-	m := markPattern.FindStringSubmatch(d.pending[:min(len(d.pending), maxMark)])
+	m := markPattern().FindStringSubmatch(d.pending[:min(len(d.pending), maxMark)])
 	if m == nil || utf8.RuneCountInString(m[2]) > maxQuote {
 		d.text.WriteByte('[')
 		return 1
 	}
-	ids := idPattern.FindAllString(m[1], -1)
+	ids := idPattern().FindAllString(m[1], -1)
 	switch m[3] {
 	case "failed":
 		d.text.WriteString(d.renderFailed(ids, m[0]))

@@ -2,11 +2,12 @@ package synth
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // WithoutImages turns the images in Markdown into links, because showing an image tells its server what the address
@@ -48,12 +49,12 @@ type cleaning struct {
 
 var (
 	// fenceLine matches the begin of a fenced code block outside of lists and quotes.
-	fenceLine = regexp.MustCompile("^( {0,3})(`{3,}|~{3,})([^`~]*)$")
-	imageMark = regexp.MustCompile(`^!+\[`)
-	backticks = regexp.MustCompile("`+")
+	fenceLine = pattern.New("^( {0,3})(`{3,}|~{3,})([^`~]*)$")
+	imageMark = pattern.New(`^!+\[`)
+	backticks = pattern.New("`+")
 	// autolink matches an address in angle brackets, which is a link.
-	autolink = regexp.MustCompile("^<(?:[A-Za-z][A-Za-z0-9+.-]+:|[\\w.+-]+@)[^\\s<>\"'`]*>")
-	address  = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]*:)?//[^\s'"<>()\\,]+|\bdata:[^\s'"<>()\\]+`)
+	autolink = pattern.New("^<(?:[A-Za-z][A-Za-z0-9+.-]+:|[\\w.+-]+@)[^\\s<>\"'`]*>")
+	address  = pattern.New(`(?i)(?:\b[a-z][a-z0-9+.-]*:)?//[^\s'"<>()\\,]+|\bdata:[^\s'"<>()\\]+`)
 )
 
 func (c *cleaning) copy(size int) {
@@ -72,7 +73,7 @@ func (c *cleaning) replace(size int, by string) {
 // fenced reports whether a line belongs to a fenced code block.
 func (c *cleaning) fenced(line string) bool {
 	if c.fence == "" {
-		m := fenceLine.FindStringSubmatch(line)
+		m := fenceLine().FindStringSubmatch(line)
 		diagram := m != nil && strings.HasPrefix(strings.TrimSpace(m[3]), "mermaid") // is not shown as code
 		if m == nil || c.tags || c.unsure || diagram {
 			c.unsure = c.unsure || strings.Contains(line, "```") || strings.Contains(line, "~~~")
@@ -103,7 +104,7 @@ func (c *cleaning) begin(line string) {
 	if c.open = c.open || strings.Contains(line, "\\`"); c.open || c.tags || c.unsure {
 		return
 	}
-	runs := backticks.FindAllStringIndex(line, -1)
+	runs := backticks().FindAllStringIndex(line, -1)
 	for len(runs) > 0 {
 		begin, size := runs[0][0], runs[0][1]-runs[0][0]
 		end := slices.IndexFunc(runs[1:], func(r []int) bool { return r[1]-r[0] == size })
@@ -125,8 +126,8 @@ func (c *cleaning) begin(line string) {
 func (c *cleaning) next() {
 	rest := c.text[c.at:]
 	switch {
-	case imageMark.MatchString(rest):
-		c.replace(len(imageMark.FindString(rest)), "[") // of a link
+	case imageMark().MatchString(rest):
+		c.replace(len(imageMark().FindString(rest)), "[") // of a link
 	case rest[0] == '<':
 		c.tag(rest)
 	case c.spans[c.at] > 0:
@@ -147,7 +148,7 @@ func (c *cleaning) next() {
 
 // tag writes an HTML tag, or the links that take its place.
 func (c *cleaning) tag(rest string) {
-	if link := autolink.FindString(rest); link != "" {
+	if link := autolink().FindString(rest); link != "" {
 		c.copy(len(link))
 		return
 	}
@@ -225,7 +226,7 @@ func linksOf(t html.Token) string {
 		if a.Key == "alt" || a.Key == "title" || strings.HasPrefix(a.Key, "xmlns") {
 			continue
 		}
-		for _, target := range address.FindAllString(withoutBreaks(a.Val), -1) {
+		for _, target := range address().FindAllString(withoutBreaks(a.Val), -1) {
 			links = append(links, "["+label+"]("+strings.NewReplacer("[", "%5B", "]", "%5D", "`", "%60").Replace(target)+")")
 		}
 	}

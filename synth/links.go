@@ -1,26 +1,27 @@
 package synth
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // removed takes the place of an address.
 const removed = "(address removed)"
 
 var (
-	definition = regexp.MustCompile(`\]:[ \t]*\n?[ \t]*\S*`)
-	tagBegin   = regexp.MustCompile(`<[A-Za-z/!?][^>]*>?`)
-	plainTag   = regexp.MustCompile(`^</?[A-Za-z][A-Za-z0-9]*[ \t]*/?>$`)
-	scheme     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	bare       = regexp.MustCompile(`(?i)(?:\b|_)(?:https?|ftp|wss?)(?::|&[#a-z0-9]+;|\\:)[^\s<>"]*|(?:\b|_)www\.[^\s<>"]*`)
+	definition = pattern.New(`\]:[ \t]*\n?[ \t]*\S*`)
+	tagBegin   = pattern.New(`<[A-Za-z/!?][^>]*>?`)
+	plainTag   = pattern.New(`^</?[A-Za-z][A-Za-z0-9]*[ \t]*/?>$`)
+	scheme     = pattern.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	bare       = pattern.New(`(?i)(?:\b|_)(?:https?|ftp|wss?)(?::|&[#a-z0-9]+;|\\:)[^\s<>"]*|(?:\b|_)www\.[^\s<>"]*`)
 )
 
 // WithoutAddresses removes the addresses in Markdown that known does not know, and turns links to them into text: a
 // model may have put into them what it has read, and a client that shows them may fetch them. known must be fast. It
 // follows [WithoutImages]. Code is treated like text.
 func WithoutAddresses(text string, known func(address string) bool) string {
-	allowed := func(address string) bool { return scheme.MatchString(address) && known(address) }
+	allowed := func(address string) bool { return scheme().MatchString(address) && known(address) }
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "](")
@@ -36,19 +37,19 @@ func WithoutAddresses(text string, known func(address string) bool) string {
 		}
 		text = rest[size:]
 	}
-	text = definition.ReplaceAllStringFunc(b.String(), func(s string) string {
+	text = definition().ReplaceAllStringFunc(b.String(), func(s string) string {
 		if target := strings.TrimLeft(s[2:], " \t\n"); strings.ContainsAny(target, `/:&\.@`) {
 			return "] : " + removed
 		}
 		return "] :" + s[2:]
 	})
-	text = tagBegin.ReplaceAllStringFunc(text, func(s string) string {
-		if plainTag.MatchString(s) || allowed(strings.Trim(s, "<>")) {
+	text = tagBegin().ReplaceAllStringFunc(text, func(s string) string {
+		if plainTag().MatchString(s) || allowed(strings.Trim(s, "<>")) {
 			return s
 		}
 		return "&lt;" + s[1:]
 	})
-	return bare.ReplaceAllStringFunc(text, func(s string) string {
+	return bare().ReplaceAllStringFunc(text, func(s string) string {
 		own := strings.TrimLeft(s, "_")
 		lead := s[:len(s)-len(own)]
 		s = own

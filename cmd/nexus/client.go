@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/change"
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 type clientCmd struct {
@@ -36,7 +36,7 @@ type clientFlags struct {
 }
 
 // entryName matches names that all clients accept.
-var entryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
+var entryName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
 // thisSystem returns the machine and account of the user.
 func thisSystem() (clients.System, error) {
@@ -55,7 +55,7 @@ func (c *clientFlags) find() (*clients.Client, string, error) {
 		return nil, "", &exitError{exitUsage,
 			fmt.Sprintf("unknown client %q; known are %s", c.Client, strings.Join(names, ", "))}
 	}
-	if !entryName.MatchString(c.Name) {
+	if !entryName().MatchString(c.Name) {
 		return nil, "", &exitError{exitUsage, fmt.Sprintf("--name %q: use letters, digits, - and _, at most 40", c.Name)}
 	}
 	if c.Project {

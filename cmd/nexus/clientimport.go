@@ -3,13 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/clients"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/change"
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // importBackup returns the file with the servers that imports have taken from a client's file.
@@ -131,7 +131,7 @@ func (c *clientImportCmd) take(client *clients.Client, file, into string, entry 
 }
 
 // ourselves matches the names of this program in commands.
-var ourselves = regexp.MustCompile(`(^|[/\\])(nexus(\.exe)?|agenticnexus(@.*)?)$`)
+var ourselves = pattern.New(`(^|[/\\])(nexus(\.exe)?|agenticnexus(@.*)?)$`)
 
 // isRouter reports whether an entry is that of a router, which must not become a server of its own. One with the demo
 // servers alone may.
@@ -143,7 +143,7 @@ func isRouter(e, router clients.Entry) bool {
 	begin := append([]string{e.Command}, e.Args[:i+1]...)
 	own := append([]string{router.Command}, router.Args...)
 	same := len(begin) <= len(own) && slices.Equal(begin, own[:len(begin)])
-	return (same || slices.ContainsFunc(begin, ourselves.MatchString)) &&
+	return (same || slices.ContainsFunc(begin, ourselves().MatchString)) &&
 		(!slices.Contains(e.Args, "--demo") || slices.Contains(e.Args, "--config"))
 }
 

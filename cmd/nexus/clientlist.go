@@ -8,13 +8,13 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/clients"
 	"github.com/agenticnexus/agenticnexus/internal/change"
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 type clientListCmd struct {
@@ -94,7 +94,7 @@ func (c *clientListCmd) state(ctx context.Context, client *clients.Client, syste
 }
 
 // surface matches what the paths of a router end in, see profilePath.
-var surface = regexp.MustCompile(`(/proxy|/servers/[^/]+|/profiles/[^/]+)?/mcp/?$|/$`)
+var surface = pattern.New(`(/proxy|/servers/[^/]+|/profiles/[^/]+)?/mcp/?$|/$`)
 
 // reachTime bounds how long an address may take to answer.
 const reachTime = 2 * time.Second
@@ -120,7 +120,7 @@ func reach(ctx context.Context, e clients.Entry) string {
 	if err != nil {
 		return "the address is not a URL"
 	}
-	u.Path, u.RawQuery = surface.ReplaceAllString(u.Path, "")+"/healthz", ""
+	u.Path, u.RawQuery = surface().ReplaceAllString(u.Path, "")+"/healthz", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		return "the address is not a URL"

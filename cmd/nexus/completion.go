@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed" // for the scripts
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/clients"
 	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 )
 
@@ -41,7 +41,7 @@ type completeCmd struct {
 }
 
 // inShells matches words that mean themselves in all shells.
-var inShells = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+var inShells = pattern.New(`^[A-Za-z0-9_.-]+$`)
 
 func (c *completeCmd) Run(w *world, app *kong.Kong) error {
 	last := len(c.Words) - 1
@@ -54,7 +54,7 @@ func (c *completeCmd) Run(w *world, app *kong.Kong) error {
 		prefix, begin = flag+"=", value
 	}
 	for _, word := range p.next(begin) {
-		if name, help := word[0], word[1]; strings.HasPrefix(name, begin) && inShells.MatchString(name) {
+		if name, help := word[0], word[1]; strings.HasPrefix(name, begin) && inShells().MatchString(name) {
 			fmt.Fprintf(w.stdout, "%s%s\t%s\n", prefix, name, firstLine(help, maxDescription))
 		}
 	}

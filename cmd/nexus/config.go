@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 type configCmd struct {
@@ -66,13 +66,13 @@ type keysNewCmd struct {
 }
 
 // plainName matches names that YAML reads as text without quotes.
-var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var plainName = pattern.New(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // Run prints a new key and the settings that accept it. The key is not stored.
 func (c *keysNewCmd) Run(w *world) error {
 	key, hash := auth.NewKey()
 	name := c.Name
-	if !plainName.MatchString(name) {
+	if !plainName().MatchString(name) {
 		name = string(jsonrpc.StringID(name)) // a JSON string is valid YAML
 	}
 	_, err := fmt.Fprintf(w.stdout, "key (shown once): %s\n\nfor settings.yaml:\nauth:\n  api_keys:\n    - name: %s\n      sha256: %s\n",

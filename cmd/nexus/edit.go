@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/clients"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/change"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/router"
 )
@@ -60,7 +60,7 @@ func (s step) credentials(client *clients.Client) (all []string) {
 }
 
 // referring matches a line of YAML whose value is a variable, which is no credential.
-var referring = regexp.MustCompile(`^ *[\w-]+: (?:(?i:bearer|basic|token) )?\$\{\w+\}$`)
+var referring = pattern.New(`^ *[\w-]+: (?:(?i:bearer|basic|token) )?\$\{\w+\}$`)
 
 // run reports whether files were changed.
 func (e *edit) run(w *world) (bool, error) {
@@ -80,7 +80,7 @@ func (e *edit) run(w *world) (bool, error) {
 				switch {
 				case found && s.values:
 					return name + "=" + redact.Mark
-				case referring.MatchString(line):
+				case referring().MatchString(line):
 					return mask.Known(line)
 				}
 				return mask.Text(line)

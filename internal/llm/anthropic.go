@@ -3,7 +3,8 @@ package llm
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // anthropicVersion is the version of the Messages API.
@@ -22,7 +23,7 @@ var thinkingBudgets = map[string]int{
 }
 
 // budgeted matches models that need a thinking budget. Later models derive it from the effort.
-var budgeted = regexp.MustCompile(`^claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20[0-9]{6})?$)`)
+var budgeted = pattern.New(`^claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-20[0-9]{6})?$)`)
 
 const messagesPath = "/v1/messages"
 
@@ -63,7 +64,7 @@ func (m *messages) thinking(out object, cfg Config, d dialect) (effort string) {
 	case cfg.ReasoningEffort == "" || d.without[paramEffort]:
 	case cfg.ReasoningEffort == "none":
 		out["thinking"] = object{"type": "disabled"}
-	case budgeted.MatchString(family(cfg.Model)):
+	case budgeted().MatchString(family(cfg.Model)):
 		budget := thinkingBudgets[cfg.ReasoningEffort]
 		if cfg.MaxTokens == 0 {
 			limit = budget + answerTokens

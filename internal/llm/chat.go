@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 const chatPath = "/chat/completions"
@@ -64,13 +65,13 @@ func (s *Schema) format(f form) object {
 func (c Config) limitName(d dialect) string {
 	u, err := url.Parse(c.BaseURL)
 	newer := err == nil && (u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
-	if (newer || reasoningModel.MatchString(family(c.Model))) != d.without[paramLimitName] {
+	if (newer || reasoningModel().MatchString(family(c.Model))) != d.without[paramLimitName] {
 		return "max_completion_tokens"
 	}
 	return "max_tokens"
 }
 
-var reasoningModel = regexp.MustCompile(`^(gpt-[5-9]|o[0-9])`)
+var reasoningModel = pattern.New(`^(gpt-[5-9]|o[0-9])`)
 
 // event implements protocol.
 func (c *chat) event(data []byte) (bool, error) {

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 )
 
@@ -124,14 +124,14 @@ func family(model string) string {
 // temperature returns the configured temperature or, for models known to work well with it, 0; nil means none is
 // sent. Many reasoning models refuse a temperature or repeat themselves at 0.
 func (c Config) temperature() *float64 {
-	if c.Temperature == nil && steadyModel.MatchString(family(c.Model)) {
+	if c.Temperature == nil && steadyModel().MatchString(family(c.Model)) {
 		return new(float64)
 	}
 	return c.Temperature
 }
 
 // steadyModel matches models that work well with a temperature of 0.
-var steadyModel = regexp.MustCompile(`^(gpt-3\.5|gpt-4|chatgpt-4o|gemini-[12]|gemma|llama|mistral|mixtral|ministral|codestral)`)
+var steadyModel = pattern.New(`^(gpt-3\.5|gpt-4|chatgpt-4o|gemini-[12]|gemma|llama|mistral|mixtral|ministral|codestral)`)
 
 // merge returns a request body with the members of Extra. Objects are merged member by member; anything else is
 // replaced.

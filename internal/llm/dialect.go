@@ -1,10 +1,11 @@
 package llm
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // form is how a request specifies the form of a response, from strictest to loosest.
@@ -79,7 +80,7 @@ func (c *Client) start() (d dialect) {
 
 // badTool matches messages that refuse one tool's definition. Other text in them, such as the names of the tool and
 // its properties, says nothing about other parameters.
-var badTool = regexp.MustCompile("invalid_function|function_declarations|input_schema|" +
+var badTool = pattern.New("invalid_function|function_declarations|input_schema|" +
 	"(for|of|in) function ?['\"`:]|tools(\\[|\\.|['\"], ?)[0-9]")
 
 // refusedBy are words of messages that refuse a parameter, in the order in which they are looked for.
@@ -113,7 +114,7 @@ func (d dialect) drop(refusal *Error, asked requestKind) (parameter, bool) {
 		return 0, false
 	}
 	text := strings.ToLower(refusal.param + " " + refusal.Code + " " + refusal.Message)
-	if asked.tools && badTool.MatchString(text) {
+	if asked.tools && badTool().MatchString(text) {
 		return paramToolSchemas, !d.without[paramToolSchemas]
 	}
 	names := func(word string) bool { return strings.Contains(text, word) }

@@ -3,12 +3,12 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -60,11 +60,11 @@ func Beginning(value json.RawMessage, limit int) string {
 	return WithoutBinary(text)
 }
 
-var escapes = regexp.MustCompile(`(?:\\u[0-9A-Fa-f]{4})+|\\["\\/bfnrt]`)
+var escapes = pattern.New(`(?:\\u[0-9A-Fa-f]{4})+|\\["\\/bfnrt]`)
 
 // Unescaped replaces the escapes of JSON by their characters.
 func Unescaped(text string) string {
-	return escapes.ReplaceAllStringFunc(text, func(escape string) (chars string) {
+	return escapes().ReplaceAllStringFunc(text, func(escape string) (chars string) {
 		if i := strings.IndexByte("bfnrt", escape[1]); i >= 0 {
 			return "\b\f\n\r\t"[i : i+1]
 		}
@@ -99,7 +99,7 @@ func layout(value jsontext.Value, depth int) string {
 			if err != nil {
 				return string(value)
 			}
-			if head = string(name) + ":"; plainName.Match(name) {
+			if head = string(name) + ":"; plainName().Match(name) {
 				head = string(name[1:len(name)-1]) + ":"
 			}
 		}
@@ -128,7 +128,7 @@ func layout(value jsontext.Value, depth int) string {
 }
 
 // plainName matches the names of members that need no quotation marks.
-var plainName = regexp.MustCompile(`^"[\w.-]+"$`)
+var plainName = pattern.New(`^"[\w.-]+"$`)
 
 // severalLines returns the text of a value that is a text of several lines.
 func severalLines(value jsontext.Value) (text string, ok bool) {

@@ -2,11 +2,11 @@ package pins
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -43,7 +43,7 @@ func (c *Change) Fields() (fields []Field) {
 	maps.Copy(names, after)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if a, b := before[name], after[name]; a != b {
-			fields = append(fields, Field{name, texts.Compare(words.FindAllString(a, -1), words.FindAllString(b, -1))})
+			fields = append(fields, Field{name, texts.Compare(words().FindAllString(a, -1), words().FindAllString(b, -1))})
 		}
 	}
 	return fields
@@ -64,4 +64,4 @@ func parts(definition []byte) map[string]string {
 }
 
 // words matches the words of a text, its spaces, and its other characters one by one.
-var words = regexp.MustCompile(`[\pL\p{Nd}_]+|\s+|(?s:.)`)
+var words = pattern.New(`[\pL\p{Nd}_]+|\s+|(?s:.)`)

@@ -4,6 +4,7 @@ package prompts
 import (
 	"embed"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 )
@@ -11,7 +12,7 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-var templates = template.Must(template.ParseFS(files, "*.tmpl"))
+var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "*.tmpl")) })
 
 // MaxHistory bounds the conversation so far in a prompt, in bytes.
 const MaxHistory = 8 << 10
@@ -31,7 +32,7 @@ func Time(now time.Time) string {
 // Render executes a template. An error is a mistake in the template or the type of its data.
 func Render(name string, data any) string {
 	var out strings.Builder
-	if err := templates.ExecuteTemplate(&out, name+".tmpl", data); err != nil {
+	if err := templates().ExecuteTemplate(&out, name+".tmpl", data); err != nil {
 		panic(err)
 	}
 	return strings.TrimSpace(out.String())

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // Masker replaces known secrets, in every form in which a server may repeat them, and what looks like a credential. The
@@ -117,7 +119,7 @@ func wholeWord(s string) string {
 	return pattern
 }
 
-var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
+var percentEscape = pattern.New(`%[0-9A-F]{2}`)
 
 // again escapes JSON once more, for a text in a JSON value.
 var again = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
@@ -130,7 +132,7 @@ func formsOf(s string) []string {
 	forms = append(forms, strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(forms[1]))
 	forms = append(forms, again.Replace(forms[1]), again.Replace(forms[4]))
 	for _, escaped := range []string{url.QueryEscape(s), url.PathEscape(s), url.User(s).String()} {
-		forms = append(forms, escaped, percentEscape.ReplaceAllStringFunc(escaped, strings.ToLower))
+		forms = append(forms, escaped, percentEscape().ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
 	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for shift := range 3 {

@@ -10,23 +10,24 @@ package redact
 
 import (
 	"encoding/base64"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // Mark replaces credentials.
 const Mark = "[redacted]"
 
 var (
-	bearer     = regexp.MustCompile(`(?i)\b(bearer)\s+[^\s",;'\\]+`)
-	basic      = regexp.MustCompile(`(?i)\bbasic\s+[a-z0-9+/]{4,}=*`)
-	userinfo   = regexp.MustCompile(`(://)[^\s/"?#]+@`)
-	privateKey = regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----).*?(-----END [A-Z ]{0,40}PRIVATE KEY-----|$)`)
+	bearer     = pattern.New(`(?i)\b(bearer)\s+[^\s",;'\\]+`)
+	basic      = pattern.New(`(?i)\bbasic\s+[a-z0-9+/]{4,}=*`)
+	userinfo   = pattern.New(`(://)[^\s/"?#]+@`)
+	privateKey = pattern.New(`(?s)(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----).*?(-----END [A-Z ]{0,40}PRIVATE KEY-----|$)`)
 
 	// issued matches tokens whose issuer marks them: GitHub, GitLab, AWS, Google, OpenAI and others, Stripe, Slack, npm,
 	// Hugging Face, and JWTs.
-	issued = regexp.MustCompile(`\b(?:gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|A[KS]IA[A-Z0-9]{12,}\b|` +
+	issued = pattern.New(`\b(?:gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|A[KS]IA[A-Z0-9]{12,}\b|` +
 		`AIza[\w-]{30,}|sk-[\w-]{16,}|[rs]k_(?:live|test)_\w{10,}|xox[a-z]-[\w-]{10,}|xapp-[\w-]{10,}|npm_[A-Za-z0-9]{30,}|` +
 		`hf_[A-Za-z0-9]{30,}|eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)`)
 	// issuers are what the tokens begin with.
@@ -44,7 +45,7 @@ func Text(text string) string {
 			return string(clean)
 		}
 	}
-	text = privateKey.ReplaceAllString(text, `${1}`+Mark+`${2}`)
+	text = privateKey().ReplaceAllString(text, `${1}`+Mark+`${2}`)
 	return formats(assigned(text))
 }
 
@@ -53,13 +54,13 @@ func formats(text string) string {
 	if !suspicious(text) {
 		return text
 	}
-	text = privateKey.ReplaceAllString(text, `${1}`+Mark+`${2}`)
-	text = bearer.ReplaceAllString(text, `${1} `+Mark)
-	text = basic.ReplaceAllStringFunc(text, basicCredentials)
+	text = privateKey().ReplaceAllString(text, `${1}`+Mark+`${2}`)
+	text = bearer().ReplaceAllString(text, `${1} `+Mark)
+	text = basic().ReplaceAllStringFunc(text, basicCredentials)
 	if isIssued(text) {
-		text = issued.ReplaceAllLiteralString(text, Mark)
+		text = issued().ReplaceAllLiteralString(text, Mark)
 	}
-	return userinfo.ReplaceAllString(text, `${1}`+Mark+`@`)
+	return userinfo().ReplaceAllString(text, `${1}`+Mark+`@`)
 }
 
 // suspicious is a fast check that skips most texts.

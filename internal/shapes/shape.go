@@ -1,12 +1,13 @@
 package shapes
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // Bounds of one shape.
@@ -276,12 +277,12 @@ func (s Shape) known() Shape {
 const maxWords = 6
 
 // identifier is the form of a name of a field, such as userId, user_id, @type, xml:lang or content-type.
-var identifier = regexp.MustCompile(`^[@$_]{0,2}[A-Za-z][A-Za-z0-9]*([_:-]{1,2}[A-Za-z0-9]+)*_{0,2}$`)
+var identifier = pattern.New(`^[@$_]{0,2}[A-Za-z][A-Za-z0-9]*([_:-]{1,2}[A-Za-z0-9]+)*_{0,2}$`)
 
 // isData reports whether a name is a value rather than the name of a field: an id, a number, a date, an address, a
 // path, a host, words with spaces, a sentence or a word in another script.
 func isData(name string) bool {
-	if len(name) > maxName || !identifier.MatchString(name) {
+	if len(name) > maxName || !identifier().MatchString(name) {
 		return true
 	}
 	digits, upper, lower, words := 0, 0, 0, 1

@@ -3,11 +3,12 @@
 package stderr
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // Bounds of a Tail.
@@ -62,15 +63,15 @@ func (t *Tail) Last() []string {
 var (
 	// named matches a line that names an error: of Node, Python (also in groups of exceptions), Java, Go, Rust and
 	// programs that begin a line with "error:".
-	named = regexp.MustCompile(`^[ |]*(?:(?:Uncaught )?[\w.$]*(?:Error|Exception)(?: \[\w+\])?(?::|$)|Exception in thread ` +
+	named = pattern.New(`^[ |]*(?:(?:Uncaught )?[\w.$]*(?:Error|Exception)(?: \[\w+\])?(?::|$)|Exception in thread ` +
 		`|panic: |fatal error: |thread '.*' panicked at |(?i:error|fatal)(?:\[\w+\])?: )`)
 	// missing matches what shells, loaders and interpreters say about a program, file or module that they cannot use.
-	missing = regexp.MustCompile(`: (?:command )?not found$|: No such file or directory$|: Permission denied$` +
+	missing = pattern.New(`: (?:command )?not found$|: No such file or directory$|: Permission denied$` +
 		`|: No module named |: cannot open shared object file`)
 	// npmOther matches lines of npm that do not say what went wrong.
-	npmOther = regexp.MustCompile(`^npm (?:error|ERR!)(?: (?:code|errno|syscall|path|command|dest|cwd|signal)\b.*|[ \d]*)$`)
+	npmOther = pattern.New(`^npm (?:error|ERR!)(?: (?:code|errno|syscall|path|command|dest|cwd|signal)\b.*|[ \d]*)$`)
 	// noise matches lines that say nothing of the cause: frames of stacks, marks, the version of Node.
-	noise = regexp.MustCompile(`^\s*(?:at .*|Node\.js v[\d.]+|[\^~|+{}()\[\]\s-]*|exit status \d+)$`)
+	noise = pattern.New(`^\s*(?:at .*|Node\.js v[\d.]+|[\^~|+{}()\[\]\s-]*|exit status \d+)$`)
 )
 
 // Cause returns the line that names the error with which a program ended: the last one that has the form of an error,
@@ -84,9 +85,9 @@ func (t *Tail) Cause() string {
 		switch {
 		case isNPM(line):
 			return npmCause(t.lines[:i+1])
-		case named.MatchString(line), missing.MatchString(line):
+		case named().MatchString(line), missing().MatchString(line):
 			return strings.TrimLeft(line, " |")
-		case last == "" && !noise.MatchString(line):
+		case last == "" && !noise().MatchString(line):
 			last = strings.TrimSpace(line)
 		}
 	}
@@ -103,7 +104,7 @@ func npmCause(lines []string) (cause string) {
 		switch {
 		case !strings.HasPrefix(line, "npm "):
 			return cause
-		case isNPM(line) && !npmOther.MatchString(line):
+		case isNPM(line) && !npmOther().MatchString(line):
 			cause = line
 		}
 	}

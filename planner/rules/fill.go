@@ -433,7 +433,7 @@ func (p param) lists(c clause, text string, first int) []argument {
 	var best, values []any
 	var at, taken textRange
 	add := func(v any, s textRange) {
-		joined := len(values) > 0 && listJoint.MatchString(text[at.end:max(s.start, at.end)])
+		joined := len(values) > 0 && listJoint().MatchString(text[at.end:max(s.start, at.end)])
 		if !joined {
 			values, at = nil, s
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // kind is what a token is by its form alone.
@@ -141,10 +143,7 @@ func unquote(text string, open rune) (string, int) {
 	return quoted, size + end + len(closing)
 }
 
-var (
-	hasLetter = regexp.MustCompile(`\pL`)
-	hasDigit  = regexp.MustCompile(`\d`)
-)
+func hasLetter(text string) bool { return strings.ContainsFunc(text, unicode.IsLetter) }
 
 // numberWithUnit reports whether a text is digits and one to three letters, such as 5km.
 func numberWithUnit(text string) bool {
@@ -158,11 +157,11 @@ func numberWithUnit(text string) bool {
 func (t *token) normalize(now time.Time) bool {
 	switch t.kind {
 	case path:
-		return hasLetter.MatchString(t.text) && len(t.text) > 2 && !slices.Contains(alternatives, t.lower) || t.text == "/"
+		return hasLetter(t.text) && len(t.text) > 2 && !slices.Contains(alternatives, t.lower) || t.text == "/"
 	case identifier:
 		t.text = strings.TrimPrefix(t.text, "#")
-		coded := hasLetter.MatchString(t.text) || strings.ContainsAny(t.text, "-_:") || strings.Count(t.text, ".") > 1
-		return hasDigit.MatchString(t.text) && coded && !numberWithUnit(t.text)
+		coded := hasLetter(t.text) || strings.ContainsAny(t.text, "-_:") || strings.Count(t.text, ".") > 1
+		return strings.ContainsAny(t.text, "0123456789") && coded && !numberWithUnit(t.text)
 	case number:
 		digits := strings.NewReplacer(",", "", "$", "", "€", "", "£", "", "%", "", "+", "", "#", "").Replace(t.text)
 		n, err := strconv.ParseFloat(digits, 64)
@@ -190,7 +189,7 @@ var alternatives = []string{"and/or", "km/h", "he/she", "yes/no", "n/a", "e.g", 
 
 var spelled = map[string]int{"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12}
 
-var dayMonth = regexp.MustCompile(`^(?:(\d{1,2})\w{0,2}(?: of)? )?([a-z]{3})[a-z]*(?: (\d{1,2})(?:st|nd|rd|th)?)?(?:,? (\d{4}))?$`)
+var dayMonth = pattern.New(`^(?:(\d{1,2})\w{0,2}(?: of)? )?([a-z]{3})[a-z]*(?: (\d{1,2})(?:st|nd|rd|th)?)?(?:,? (\d{4}))?$`)
 
 // readDate returns a day as YYYY-MM-DD. Without a year it is the next such day; a weekday is the next one.
 func readDate(lower string, now time.Time) (string, bool) {
@@ -210,7 +209,7 @@ func readDate(lower string, now time.Time) (string, bool) {
 	if day, err := time.Parse("2006-1-2", strings.ReplaceAll(lower, "/", "-")); err == nil {
 		return day.Format(time.DateOnly), true
 	}
-	m := dayMonth.FindStringSubmatch(lower)
+	m := dayMonth().FindStringSubmatch(lower)
 	if m == nil {
 		return "", false
 	}

@@ -3,10 +3,10 @@ package rules
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/schema"
 	"github.com/agenticnexus/agenticnexus/internal/search"
@@ -157,15 +157,15 @@ func choices(s *schema.Schema) (out []string) {
 }
 
 var (
-	exampleList = regexp.MustCompile(`(?:[Ee]\.g\.,?|such as|[Ff]or example,?|[Ee]xamples?:|:) +([^().;]{1,200})`)
-	exampleEnds = regexp.MustCompile(`, or | or | and |, |/`)
-	layoutShape = regexp.MustCompile(`[ymd]{2,4}[-/. ][ymd]{2,4}[-/. ][ymd]{2,4}`)
+	exampleList = pattern.New(`(?:[Ee]\.g\.,?|such as|[Ff]or example,?|[Ee]xamples?:|:) +([^().;]+)`)
+	exampleEnds = pattern.New(`, or | or | and |, |/`)
+	layoutShape = pattern.New(`[ymd]{2,4}[-/. ][ymd]{2,4}[-/. ][ymd]{2,4}`)
 )
 
 // examples returns the values that a description lists: "City: Berlin, Lisbon or Toronto".
 func examples(description string) (out []string) {
-	for _, m := range exampleList.FindAllStringSubmatch(description, 3) {
-		for _, e := range exampleEnds.Split(m[1], 20) {
+	for _, m := range exampleList().FindAllStringSubmatch(description, 3) {
+		for _, e := range exampleEnds().Split(m[1], 20) {
 			if e = strings.Trim(e, ` '"`+"`"); e != "" && len(e) <= 40 {
 				out = append(out, e)
 			}
@@ -176,7 +176,7 @@ func examples(description string) (out []string) {
 
 // dateLayout is the layout of dates that a description asks for.
 func dateLayout(about string) string {
-	return strings.NewReplacer("yyyy", "2006", "mm", "01", "dd", "02", "yy", "06").Replace(layoutShape.FindString(about))
+	return strings.NewReplacer("yyyy", "2006", "mm", "01", "dd", "02", "yy", "06").Replace(layoutShape().FindString(about))
 }
 
 // outputs reads the fields of a result. In a list it is the first element that is referred to.

@@ -1,9 +1,9 @@
 package rules
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/search"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
@@ -116,7 +116,7 @@ var (
 	skipped    = set("the a an my our # : = is 's your this of_the")
 	introduces = set("for about on of named called with to")
 	lead       = set("what whats 's is are the who's tell me about")
-	listJoint  = regexp.MustCompile(`^[\s,]*(?:and|&)?\s*$`)
+	listJoint  = pattern.New(`^[\s,]*(?:and|&)?\s*$`)
 )
 
 var (

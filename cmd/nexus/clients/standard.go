@@ -3,11 +3,11 @@ package clients
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // Standard returns entries in the form that desktop clients share, as the JSON text of a file with mcpServers. It
@@ -36,7 +36,7 @@ func isSource(m jsonc.Member) bool {
 }
 
 // dollar matches the variables of Gemini CLI that have no braces.
-var dollar = regexp.MustCompile(`\$([A-Z_][A-Z0-9_]*)\b`)
+var dollar = pattern.New(`\$([A-Z_][A-Z0-9_]*)\b`)
 
 // standard returns the members of an entry in the shared form.
 func (c *Client) standard(fields jsonc.Object) (out jsonc.Object) {
@@ -45,7 +45,7 @@ func (c *Client) standard(fields jsonc.Object) (out jsonc.Object) {
 	for _, f := range fields {
 		raw := f.Value.(json.RawMessage)
 		if c.Name == "gemini" {
-			raw = dollar.ReplaceAll(raw, []byte("$${$1}"))
+			raw = dollar().ReplaceAll(raw, []byte("$${$1}"))
 		}
 		switch f.Name {
 		case "headers", "http_headers":

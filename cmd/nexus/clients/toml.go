@@ -14,6 +14,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonc"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // TOML is edited line by line. The parser tells where texts and lists of several lines end, and checks in the end that
@@ -77,7 +78,7 @@ type block struct {
 }
 
 var (
-	tomlHead = regexp.MustCompile(`^[ \t]*\[`)
+	tomlHead = pattern.New(`^[ \t]*\[`)
 	tomlName = `(?:"%[1]s"|'%[1]s'|%[1]s)`
 )
 
@@ -97,7 +98,7 @@ func blocks(all []string, servers, name string) (found []block) {
 			continue
 		}
 		b := block{from: i, to: i + 1, below: strings.Trim(m[1], " \t\"'")}
-		for j := i + 1; j < len(all) && !(tomlHead.MatchString(all[j]) && whole(all[:j])); j++ {
+		for j := i + 1; j < len(all) && !(tomlHead().MatchString(all[j]) && whole(all[:j])); j++ {
 			if line := strings.TrimSpace(all[j]); line != "" && line[0] != '#' {
 				b.to = j + 1
 			}
@@ -248,7 +249,7 @@ func tomlValue(value any) string {
 		var items []string
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			name := key
-			if !tomlBare.MatchString(name) {
+			if !tomlBare().MatchString(name) {
 				name = tomlValue(name)
 			}
 			items = append(items, tomlLine(name, v[key]))
@@ -262,7 +263,7 @@ func tomlValue(value any) string {
 	return strings.ReplaceAll(strings.TrimSpace(out.String()), "\x7f", `\u007f`)
 }
 
-var tomlBare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var tomlBare = pattern.New(`^[A-Za-z0-9_-]+$`)
 
 // checked returns text if it differs from before by the entry alone; nil means that there is none.
 func checked(text []byte, before map[string]any, servers, name string, entry any) ([]byte, error) {

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // Command is how to add a server.
@@ -52,23 +53,23 @@ const (
 )
 
 var (
-	notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
+	notInNames = pattern.New(`[^A-Za-z0-9]+`)
 	// Forms of the registries for packages. None begins with what a program takes for an option.
-	npmName    = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*$`)
-	pypiName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-	imageName  = regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._:/@-]*$`)
-	version    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
-	variable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
+	npmName    = pattern.New(`^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	pypiName   = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	imageName  = pattern.New(`^[a-z0-9][a-zA-Z0-9._:/@-]*$`)
+	version    = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+	variable   = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
 	// plain words mean themselves in all shells. Others stand in double quotes, with characters that mean themselves
 	// there in sh, bash, zsh, fish, cmd and PowerShell.
-	plain  = regexp.MustCompile(`^[A-Za-z0-9./:_-][A-Za-z0-9./:_=+-]*$`)
-	quoted = regexp.MustCompile(`^[A-Za-z0-9 ./:_=+@?&,;()<>{}|*#~-]*$`)
+	plain  = pattern.New(`^[A-Za-z0-9./:_-][A-Za-z0-9./:_=+-]*$`)
+	quoted = pattern.New(`^[A-Za-z0-9 ./:_=+@?&,;()<>{}|*#~-]*$`)
 
 	// steering matches variables that change which program runs, what it loads, or where it comes from: those of the
 	// system, of npx, uvx and docker, and of what they run.
-	steering = regexp.MustCompile(`(?i)^(?:(?:ld|dyld|docker|npm|uv|pip|xdg)_.*|python.*|bash_env|` +
+	steering = pattern.New(`(?i)^(?:(?:ld|dyld|docker|npm|uv|pip|xdg)_.*|python.*|bash_env|` +
 		`node_(?:options|path|extra_ca_certs|tls_.*)|.*java_(?:tool_)?options|ssl_cert_.*|` +
 		`path|pathext|comspec|home|userprofile|(?:local)?appdata|.*_proxy)$`)
 )
@@ -76,15 +77,15 @@ var (
 // serverName returns a name for the server in servers.yaml.
 func serverName(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	return strings.Trim(notInNames.ReplaceAllString(name, "-"), "-")
+	return strings.Trim(notInNames().ReplaceAllString(name, "-"), "-")
 }
 
 // line returns a command line, or why there is none.
 func (c Command) line(words ...string) (Command, error) {
 	for i, word := range words {
 		switch {
-		case plain.MatchString(word):
-		case quoted.MatchString(word):
+		case plain().MatchString(word):
+		case quoted().MatchString(word):
 			words[i] = `"` + word + `"`
 		default:
 			return c, errNone
@@ -101,7 +102,7 @@ func (c Command) line(words ...string) (Command, error) {
 
 // add returns the command line for a package, or why there is none.
 func (p packaged) add(name string) (c Command, err error) {
-	if p.Transport.Type != "" && p.Transport.Type != "stdio" || p.Version != "" && !version.MatchString(p.Version) {
+	if p.Transport.Type != "" && p.Transport.Type != "stdio" || p.Version != "" && !version().MatchString(p.Version) {
 		return c, errNone
 	}
 	words := []string{"nexus", "server", "add", name}
@@ -111,7 +112,7 @@ func (p packaged) add(name string) (c Command, err error) {
 		if value == "" && v.IsRequired {
 			value = v.Default
 		}
-		known, steers := variable.MatchString(v.Name), steering.MatchString(v.Name)
+		known, steers := variable().MatchString(v.Name), steering().MatchString(v.Name)
 		switch {
 		case !known && v.IsRequired:
 			return c, errNone
@@ -137,12 +138,12 @@ func (p packaged) add(name string) (c Command, err error) {
 	base := strings.TrimSuffix(strings.TrimPrefix(p.RegistryBaseURL, "https://"), "/")
 	from := func(known string) bool { return base == "" || base == known } // others may have another package of that name
 	switch {
-	case p.RegistryType == "npm" && from("registry.npmjs.org") && npmName.MatchString(p.Identifier):
+	case p.RegistryType == "npm" && from("registry.npmjs.org") && npmName().MatchString(p.Identifier):
 		words = append(words, "npx", "-y", at("@"))
-	case p.RegistryType == "pypi" && from("pypi.org") && pypiName.MatchString(p.Identifier):
+	case p.RegistryType == "pypi" && from("pypi.org") && pypiName().MatchString(p.Identifier):
 		words = append(words, "uvx", at("@"))
 	case p.RegistryType == "oci" && (from("docker.io") || strings.HasPrefix(p.Identifier, base+"/")) &&
-		imageName.MatchString(p.Identifier):
+		imageName().MatchString(p.Identifier):
 		words = append(words, "docker", "run", "-i", "--rm")
 		for _, v := range variables {
 			words = append(words, "-e", v)
@@ -172,7 +173,7 @@ func (a input) words() (words, needs []string) {
 		if !a.IsRequired {
 			return nil, nil
 		}
-		hint := strings.ToUpper(strings.Trim(notInNames.ReplaceAllString(a.ValueHint+" "+a.Name, "_"), "_"))
+		hint := strings.ToUpper(strings.Trim(notInNames().ReplaceAllString(a.ValueHint+" "+a.Name, "_"), "_"))
 		if hint == "" {
 			hint = "VALUE"
 		}
@@ -198,7 +199,7 @@ func (t transport) add(name string) (c Command, err error) {
 		words = append(words, "--type", "http")
 	}
 	for _, h := range t.Headers {
-		known := headerName.MatchString(h.Name)
+		known := headerName().MatchString(h.Name)
 		switch {
 		case !known && h.IsRequired:
 			return c, errNone

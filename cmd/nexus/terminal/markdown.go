@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
@@ -54,13 +54,13 @@ func Markdown(answer string, columns int) string {
 }
 
 // The marks of a line of a digest: its indentation, that of a list, and a bold name.
-var digestLine = regexp.MustCompile(`^( *)(- )?(?:\*\*([^*]+)\*\*)?(.*)$`)
+var digestLine = pattern.New(`^( *)(- )?(?:\*\*([^*]+)\*\*)?(.*)$`)
 
 // Digest is like Markdown for an answer that no model wrote: it mostly repeats results, which are shown as they are.
 func Digest(answer string, columns int) string {
 	var lines []line
 	for l := range texts.Lines(texts.VisibleValue(answer)) {
-		part := digestLine.FindStringSubmatch(strings.ReplaceAll(l, "\t", "    "))
+		part := digestLine().FindStringSubmatch(strings.ReplaceAll(l, "\t", "    "))
 		indentation := part[1][:min(len(part[1]), max(columns-narrow, 0))]
 		prefix := styled(indentation+strings.ReplaceAll(part[2], "-", "•"), 0)
 		text := slices.Concat(styled(part[3], bold), styled(part[4], 0))
@@ -161,8 +161,8 @@ func (p page) list(n *ast.List, columns int) (out []line) {
 
 var (
 	// A backslash escape, or an entity.
-	escape    = regexp.MustCompile("\\\\[!-/:-@\\[-`{-~]|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]*);")
-	lineBreak = regexp.MustCompile(`(?i)^<br[\s/>]`)
+	escape    = pattern.New("\\\\[!-/:-@\\[-`{-~]|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]*);")
+	lineBreak = pattern.New(`(?i)^<br[\s/>]`)
 )
 
 // decoded returns the characters that an escape stands for, or itself if there is no such entity.
@@ -182,7 +182,7 @@ func (p page) inline(parent ast.Node, st style) (out line) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Text:
-			plain := escape.ReplaceAllStringFunc(string(n.Segment.Value(p.source)), decoded)
+			plain := escape().ReplaceAllStringFunc(string(n.Segment.Value(p.source)), decoded)
 			out = append(out, styled(texts.VisibleValue(plain), st)...)
 			if n.SoftLineBreak() || n.HardLineBreak() {
 				out = append(out, glyph{'\n', 0})
@@ -201,7 +201,7 @@ func (p page) inline(parent ast.Node, st style) (out line) {
 			out = append(out, linked(p.inline(n, st|underline), string(n.Destination))...)
 		case *ast.RawHTML:
 			tag := string(n.Segments.Value(p.source))
-			if lineBreak.MatchString(tag) {
+			if lineBreak().MatchString(tag) {
 				tag = "\n" // models write it into the cells of tables
 			}
 			out = append(out, styled(tag, st)...)

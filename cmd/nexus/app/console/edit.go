@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	edits "github.com/agenticnexus/agenticnexus/internal/change"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 )
 
 // Edit is the configuration that operators may change on the page. The router reads it again when it changes.
@@ -110,7 +110,7 @@ func await(ctx context.Context, c *Console) (warning string) {
 }
 
 // keyNames matches the names of keys that the page makes.
-var keyNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$`)
+var keyNames = pattern.New(`^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$`)
 
 // createKey adds an API key to the settings, and shows it once.
 func createKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
@@ -124,7 +124,7 @@ func createKey(c *Console, w http.ResponseWriter, r *http.Request, v Viewer) {
 	}
 	keys, known := c.opts.InForce().Auth.APIKeys, c.opts.Servers.Servers()
 	switch {
-	case !keyNames.MatchString(order.Name):
+	case !keyNames().MatchString(order.Name):
 		fail(w, http.StatusBadRequest, "the name of a key has 1 to 64 letters, digits and . _ @ - inside")
 	case slices.ContainsFunc(keys, func(k auth.KeyConfig) bool { return k.Name == order.Name }):
 		fail(w, http.StatusConflict, "another key has that name")

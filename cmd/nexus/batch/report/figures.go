@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/results"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/batch/stats"
+	"github.com/agenticnexus/agenticnexus/internal/pattern"
 	"github.com/agenticnexus/agenticnexus/internal/plan"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
@@ -396,11 +396,11 @@ const (
 	FlippedToPass = "flipped_to_pass"
 )
 
-var gateForm = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(<=|>=|==|!=|<|>)\s*([0-9.eE+-]+)\s*(x?)\s*$`)
+var gateForm = pattern.New(`^\s*([a-z0-9_]+)\s*(<=|>=|==|!=|<|>)\s*([0-9.eE+-]+)\s*(x?)\s*$`)
 
 // ParseGate reads a gate. If compared is false, relative gates and gates on flipped cases are errors.
 func ParseGate(text string, compared bool) (Gate, error) {
-	parts := gateForm.FindStringSubmatch(text)
+	parts := gateForm().FindStringSubmatch(text)
 	if parts == nil {
 		return Gate{}, fmt.Errorf("--fail-if %q: write METRIC OP NUMBER, such as pass_rate<0.9, or p95>1.2x to compare", text)
 	}

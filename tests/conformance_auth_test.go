@@ -18,7 +18,7 @@ func TestAuthConformance(t *testing.T) {
 	t.Parallel()
 	c, env := others(t), driverEnv(t)
 	for version, scenarios := range map[string][]string{
-		"2025-03-26": {"2025-03-26-oauth-metadata-backcompat"},
+		"2025-03-26": {"2025-03-26-oauth-metadata-backcompat", "2025-03-26-oauth-endpoint-fallback"},
 		"2026-07-28": {
 			"metadata-default", "metadata-var1", "metadata-var2", "metadata-var3", "basic-cimd", "scope-from-www-authenticate",
 			"scope-from-scopes-supported", "scope-omitted-when-undefined", "scope-step-up", "scope-retry-limit",

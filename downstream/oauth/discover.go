@@ -81,7 +81,8 @@ func (m issuerMetadata) check() error {
 
 // discover finds the authorization server of a server: first by the challenge of an unauthorized response and the
 // protected resource metadata, then by the authorization server metadata. A server without metadata may be its own
-// authorization server (MCP 2025-03-26). It contacts no other authorization server than only, unless that is empty.
+// authorization server, with the default endpoints if it has no metadata as such either (MCP 2025-03-26). It contacts
+// no other authorization server than only, unless that is empty.
 func discover(ctx context.Context, s Server, only string) (*site, error) {
 	g, err := newGuard(ctx, s.URL)
 	if err != nil {
@@ -97,7 +98,10 @@ func discover(ctx context.Context, s Server, only string) (*site, error) {
 	}
 	found := &site{guard: g, resource: s.URL, scopes: plausibleScopes(strings.Fields(asked["scope"]))}
 	issuer := origin(u)
-	switch resource, err := g.resource(ctx, u, asked["resource_metadata"]); {
+	resource, err := g.resource(ctx, u, asked["resource_metadata"])
+	bare := asked != nil && errors.Is(err, errNone)
+	switch {
+	case errors.Is(err, errNone):
 	case err != nil:
 		return nil, err
 	case resource != nil && len(resource.AuthorizationServers) == 0:
@@ -115,7 +119,11 @@ func discover(ctx context.Context, s Server, only string) (*site, error) {
 		return nil, &refusal{fmt.Sprintf("it names the authorization server %.200q, but the router deals only with %q; "+
 			"if that has moved, set auth.issuer, or run nexus auth logout %s and log in again", issuer, only, s.Name)}
 	}
-	if found.meta, err = g.issuer(ctx, issuer); err != nil {
+	found.meta, err = g.issuer(ctx, issuer)
+	if bare && errors.Is(err, errNone) {
+		found.meta, err = defaults(issuer), nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the metadata of its authorization server %.200q cannot be used: %w", issuer, brief(err))
 	}
 	switch {
@@ -126,6 +134,14 @@ func discover(ctx context.Context, s Server, only string) (*site, error) {
 		return nil, fmt.Errorf("its authorization server %.200q does not offer PKCE with S256", issuer)
 	}
 	return found, nil
+}
+
+// defaults is the metadata of a server of MCP 2025-03-26 that has none.
+func defaults(root string) issuerMetadata {
+	return issuerMetadata{
+		Issuer: root, AuthorizationEndpoint: root + "/authorize", TokenEndpoint: root + "/token",
+		RegistrationEndpoint: root + "/register", CodeChallengeMethods: []string{"S256"}, // that version requires PKCE
+	}
 }
 
 // brief returns a one-line description of an error, which may contain text from a server.
@@ -141,7 +157,8 @@ func cause(err error) error {
 	return err
 }
 
-// challenge sends a request without a token and returns the parameters of the response's challenge.
+// challenge sends a request without a token and returns the parameters of the response's challenge; nil if it is not
+// refused.
 func challenge(ctx context.Context, g *guard, s Server) (map[string]string, error) {
 	method, body := http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	if s.SSE {
@@ -193,9 +210,12 @@ func challengeOf(resp *http.Response) map[string]string {
 
 var escaped = regexp.MustCompile(`\\(.)`)
 
-// resource reads the protected resource metadata from the URL in the challenge, else from the well-known URLs. It
-// returns nil if there is none. All URLs must be on the server itself, and the metadata must describe the server's
-// URL or its origin.
+// errNone means that a server answered that it has no metadata at any of the URLs.
+var errNone = errors.New("there is none")
+
+// resource reads the protected resource metadata from the URL in the challenge, else from the well-known URLs, where it
+// returns nil or errNone if there is none. All URLs must be on the server itself, and the metadata must describe the
+// server's URL or its origin.
 func (g *guard) resource(ctx context.Context, server *url.URL, named string) (*resourceMetadata, error) {
 	const wellKnown = "/.well-known/oauth-protected-resource"
 	root := origin(server)
@@ -207,10 +227,11 @@ func (g *guard) resource(ctx context.Context, server *url.URL, named string) (*r
 		}
 		addresses = []string{named}
 	}
-	var failed error
+	failed, none := error(nil), true
 	for _, address := range addresses {
 		var meta resourceMetadata
-		_, err := g.get(ctx, address, &meta)
+		status, err := g.get(ctx, address, &meta)
+		none = none && absent(status)
 		if about := meta.Resource; err == nil && about != server.String() && about != root && about != root+"/" {
 			err = fmt.Errorf("it describes %.200q", about)
 		}
@@ -222,8 +243,14 @@ func (g *guard) resource(ctx context.Context, server *url.URL, named string) (*r
 	if named != "" {
 		return nil, fmt.Errorf("its metadata cannot be used: %w", brief(failed))
 	}
+	if none {
+		return nil, errNone
+	}
 	return nil, nil
 }
+
+// absent reports whether a status means that there is no such document.
+func absent(status int) bool { return 400 <= status && status < 500 }
 
 // issuer reads the metadata of an authorization server from the well-known URLs.
 func (g *guard) issuer(ctx context.Context, issuer string) (issuerMetadata, error) {
@@ -241,7 +268,7 @@ func (g *guard) issuer(ctx context.Context, issuer string) (issuerMetadata, erro
 	for _, address := range addresses {
 		var meta issuerMetadata
 		status, err := g.get(ctx, address, &meta)
-		if 400 <= status && status < 500 {
+		if absent(status) {
 			continue
 		}
 		if err == nil && !sameIssuer(meta.Issuer, issuer) {
@@ -249,7 +276,7 @@ func (g *guard) issuer(ctx context.Context, issuer string) (issuerMetadata, erro
 		}
 		return meta, cmp.Or(err, meta.check())
 	}
-	return issuerMetadata{}, errors.New("there is none")
+	return issuerMetadata{}, errNone
 }
 
 // get reads a JSON document into out.
@@ -322,5 +349,6 @@ func (found *site) register(ctx context.Context, redirect string, scopes []strin
 		return client{}, fmt.Errorf("%s does not register the router: %s; register a client there and set client_id",
 			issuer, said(nil, got.Error, got.Description))
 	}
-	return client{}, fmt.Errorf("%s does not register the router; register a client there and set client_id", issuer)
+	return client{}, fmt.Errorf("%s does not register the router (it answers %d); register a client there and set client_id",
+		issuer, status)
 }

@@ -3,13 +3,16 @@ package oauth_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
@@ -145,6 +148,95 @@ func TestLogin_Refuses(t *testing.T) {
 			}
 			if forms := c.o.Forms(); len(forms) > 0 {
 				t.Errorf("got the token requests %v, want none", forms)
+			}
+		})
+	}
+}
+
+// A server without any metadata has the default endpoints, and no other server has.
+func TestLogin_DefaultEndpoints(t *testing.T) {
+	const none = http.StatusNotFound
+	for name, c := range map[string]struct {
+		o      *mcptest.OAuth
+		issuer string
+		want   string // of the error; "" = it works
+	}{
+		"no metadata":              {&mcptest.OAuth{Challenge: "Bearer", NoSite: none, NoMeta: none}, "", ""},
+		"a resource with metadata": {&mcptest.OAuth{Challenge: "Bearer", NoMeta: none}, "", "there is none"},
+		"metadata named":           {&mcptest.OAuth{NoSite: none, NoMeta: none}, "", "its metadata cannot be used"},
+		"metadata of another": {&mcptest.OAuth{Challenge: "Bearer", NoMeta: none,
+			Resource: func(m map[string]any) { m["resource"] = "https://evil.example" }}, "", "there is none"},
+		"in trouble":              {&mcptest.OAuth{Challenge: "Bearer", NoSite: none, NoMeta: http.StatusBadGateway}, "", "cannot be used"},
+		"in trouble with all":     {&mcptest.OAuth{Challenge: "Bearer", NoSite: http.StatusBadGateway, NoMeta: none}, "", "there is none"},
+		"another issuer is meant": {&mcptest.OAuth{Challenge: "Bearer", NoSite: none, NoMeta: none}, "https://a.example", "deals only with"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, c.o)
+			s.Issuer = c.issuer
+			token, err := oauth.Login(t.Context(), s, nil, browser(t))
+			if c.want == "" {
+				if err != nil || token.Issuer != c.o.URL {
+					t.Fatalf("got %v, %v, want a token of the server itself", token, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || c.o.Count("register")+c.o.Count("authorize")+len(c.o.Forms()) > 0 {
+				t.Errorf("got %v, %v, want an error with %q and no request to an endpoint", token, err, c.want)
+			}
+		})
+	}
+	nothing := httptest.NewServer(http.NotFoundHandler())
+	defer nothing.Close()
+	open := oauth.Server{Name: "hr", URL: nothing.URL + "/mcp"}
+	if _, err := oauth.Login(t.Context(), open, nil, browser(t)); err == nil || !strings.Contains(err.Error(), "there is none") {
+		t.Errorf("got %v, want that a server that wants no token has no default endpoints", err)
+	}
+}
+
+// A server that has moved to another authorization server: what the old one gave stays there.
+func TestLogin_NewAuthorizationServer(t *testing.T) {
+	const page = "https://client.example/metadata.json"
+	for name, c := range map[string]struct {
+		config oauth.Config
+		want   string // of the login's error; "" = it works
+	}{
+		"registered":      {oauth.Config{}, ""},
+		"metadata page":   {oauth.Config{ClientID: page}, ""},
+		"known client":    {oauth.Config{ClientID: "known"}, "run nexus auth logout hr and log in again"},
+		"with its secret": {oauth.Config{ClientID: "secret", ClientSecret: "s3cret"}, "run nexus auth logout hr and log in again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clients := map[string]string{"known": "", page: "", "secret": "s3cret"}
+			next := &mcptest.OAuth{Clients: clients}
+			serve(t, next)
+			var moved atomic.Bool
+			o := &mcptest.OAuth{Clients: clients, Resource: func(meta map[string]any) {
+				if moved.Load() {
+					meta["authorization_servers"] = []string{next.URL}
+				}
+			}}
+			s, store := serve(t, o), oauth.NewStore(t.TempDir())
+			s.Config = c.config
+			old := logIn(t, s, store)
+			moved.Store(true)
+			o.Forget(true) // the server takes no token of the old one
+			caller := open(t, s, store, io.Discard)
+			caller.refused("run: nexus auth login hr")
+			if got := next.Forms(); len(got) > 0 {
+				t.Errorf("got the token requests %v at the new one before a login", got)
+			}
+			token, err := oauth.Login(t.Context(), s, old, browser(t))
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) || len(next.Forms()) > 0 {
+					t.Errorf("got %v, %v and the requests %v, want an error with %q and none", token, err, next.Forms(), c.want)
+				}
+				return
+			}
+			if err != nil || token.Issuer != next.URL || c.config.ClientID == "" && next.Count("register") != 1 {
+				t.Errorf("got %v, %v and %d registrations, want a login at the new one", token, err, next.Count("register"))
+			}
+			if got := fmt.Sprint(next.Forms()); strings.Contains(got, old.Refresh) || strings.Contains(got, old.Access) {
+				t.Errorf("got the token requests %s, with a token of the old one", got)
 			}
 		})
 	}

@@ -33,7 +33,7 @@ const ScopeServer = "server"
 type Config struct {
 	ClientID     string        `yaml:"client_id"` // empty = the router registers itself
 	ClientSecret redact.Secret `yaml:"client_secret"`
-	Issuer       string        `yaml:"issuer"` // authorization server; empty = the one of the first login
+	Issuer       string        `yaml:"issuer"` // authorization server; empty = see Server.issuer
 	Scopes       []string      `yaml:"scopes"` // requested besides those that the server names
 	Flow         string        `yaml:"flow"`   // empty = code
 	Scope        string        `yaml:"scope"`  // empty = server
@@ -51,13 +51,15 @@ type Server struct {
 // byCredentials reports whether tokens can be had without a person.
 func (s Server) byCredentials() bool { return s.Flow == FlowClientCredentials }
 
-// issuer returns the only authorization server that the router deals with for s: the configured one or, as it gets
-// client_secret, the one of the stored token of the same client. It is empty at the first login.
+// issuer returns the only authorization server that the router deals with for s: the configured one or, as it knows the
+// configured client, the one of the stored token of that client. It is empty at the first login, and for a client_id
+// that is the URL of a metadata document, which every authorization server can read.
 func (s Server) issuer(stored *Token) string {
-	if s.Issuer == "" && s.ClientSecret != "" && stored != nil && stored.Client.ID == s.ClientID {
-		return stored.Issuer
+	if s.Issuer != "" || s.ClientID == "" || stored == nil || stored.Client.ID != s.ClientID ||
+		s.ClientSecret == "" && strings.HasPrefix(s.ClientID, "https://") {
+		return s.Issuer
 	}
-	return s.Issuer
+	return stored.Issuer
 }
 
 // sameIssuer compares issuers without a trailing slash.

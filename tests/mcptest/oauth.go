@@ -25,6 +25,8 @@ type OAuth struct {
 	Change    func(meta map[string]any)                         // of the metadata of the authorization server
 	Resource  func(meta map[string]any)                         // and of the protected resource
 	Challenge string                                            // of a 401; empty = the metadata and a scope
+	NoSite    int                                               // status instead of the metadata of the protected resource
+	NoMeta    int                                               // and of that of the authorization server
 	OnToken   func(w http.ResponseWriter, form url.Values) bool // sees each token request; true = has answered it
 	Back      func(answer url.Values)                           // changes what the browser brings back
 	Needs     func(r *http.Request) (scopes string)             // of a request to the server; "" = none
@@ -99,6 +101,10 @@ func (o *OAuth) count(what string) {
 }
 
 func (o *OAuth) resource(w http.ResponseWriter, _ *http.Request) {
+	if o.NoSite != 0 {
+		w.WriteHeader(o.NoSite)
+		return
+	}
 	meta := map[string]any{
 		"resource": o.URL + "/mcp", "authorization_servers": []string{o.URL}, "scopes_supported": []string{"read"},
 	}
@@ -109,6 +115,10 @@ func (o *OAuth) resource(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (o *OAuth) metadata(w http.ResponseWriter, _ *http.Request) {
+	if o.NoMeta != 0 {
+		w.WriteHeader(o.NoMeta)
+		return
+	}
 	meta := map[string]any{
 		"issuer": o.URL, "authorization_endpoint": o.URL + "/authorize", "token_endpoint": o.URL + "/token",
 		"registration_endpoint": o.URL + "/register", "revocation_endpoint": o.URL + "/revoke",

@@ -313,12 +313,13 @@ func (s serverCheck) auth() {
 	} else if a.Scope != "" {
 		s.oneOf(path+".scope", a.Scope, oauth.ScopeServer)
 	}
-	if a.Flow == oauth.FlowClientCredentials && (a.ClientID == "" || a.ClientSecret == "") {
-		s.fail(path, "flow client_credentials needs client_id and client_secret")
+	if a.Flow == oauth.FlowClientCredentials && (a.ClientID == "" || a.ClientSecret == "" && a.PrivateKey == "") {
+		s.fail(path, "flow client_credentials needs client_id, and client_secret or private_key")
 	}
 	if a.ClientSecret != "" && a.ClientID == "" {
 		s.fail(path+".client_secret", "needs a client_id")
 	}
+	s.key(a, path+".private_key")
 	if !httpguts.ValidHeaderFieldValue(a.ClientID) || !httpguts.ValidHeaderFieldValue(a.ClientSecret.Reveal()) {
 		s.fail(path, "client_id or client_secret holds a line break or another control character")
 	}
@@ -332,6 +333,26 @@ func (s serverCheck) auth() {
 			s.fail(at(path+".scopes", i), "is no scope; write one an item")
 		}
 	}
+}
+
+// key checks the private key of a client, and makes its path absolute, relative to the folder of the file.
+func (s serverCheck) key(a *oauth.Config, path string) {
+	switch {
+	case a.PrivateKey == "":
+		return
+	case a.ClientID == "":
+		s.fail(path, "needs a client_id")
+	case a.ClientSecret != "":
+		s.fail(path, "stands instead of client_secret; keep one")
+	}
+	file, err := beside(s.doc.name, a.PrivateKey)
+	if err == nil && s.used == nil {
+		err = oauth.CheckKey(file)
+	}
+	if err != nil {
+		s.fail(path, "cannot be used: %v", err)
+	}
+	a.PrivateKey = file
 }
 
 // process checks the settings of a child process, and makes cwd absolute, relative to the folder of the file.

@@ -27,7 +27,7 @@ func TestAuthConformance(t *testing.T) {
 			"iss-supported", "iss-not-advertised", "iss-supported-missing", "iss-wrong-issuer", "iss-unexpected",
 			"iss-normalized", "metadata-issuer-mismatch",
 		},
-		extension: {"client-credentials-basic"},
+		extension: {"client-credentials-basic", "client-credentials-jwt"},
 	} {
 		for _, scenario := range scenarios {
 			t.Run(version+" "+scenario, func(t *testing.T) {

@@ -1,11 +1,11 @@
 // Package oauth gets, stores and renews the OAuth tokens of the router for downstream servers, following the MCP
 // authorization specification (2025-11-25).
 //
-// [Login] gets a token with a browser (authorization code with PKCE) or with a secret (client credentials). A [Store]
-// keeps tokens in files that only the router's user can read, or in what replicas share. A [Source] adds the token of
-// one server to its requests and renews it before it expires, once for all waiting requests of all processes. It picks
-// up a token that another process has stored. [Logout] revokes and deletes a token. golang.org/x/oauth2 requests
-// tokens; a [guard] sends all requests to URLs that servers name, and checks them first.
+// [Login] gets a token with a browser (authorization code with PKCE) or with a secret or private key (client
+// credentials). A [Store] keeps tokens in files that only the router's user can read, or in what replicas share. A
+// [Source] adds the token of one server to its requests and renews it before it expires, once for all waiting requests
+// of all processes. It picks up a token that another process has stored. [Logout] revokes and deletes a token.
+// golang.org/x/oauth2 requests tokens; a [guard] sends all requests to URLs that servers name, and checks them first.
 //
 // A token is bound to the URL of its server and to the client_id that got it, and client_secret to one authorization
 // server (see [Server.issuer]). Tokens and secrets never appear in
@@ -23,7 +23,7 @@ import (
 // Flows to get a token.
 const (
 	FlowCode              = "code"               // a person logs in with a browser
-	FlowClientCredentials = "client_credentials" // the router has a secret
+	FlowClientCredentials = "client_credentials" // the router has a secret or a key
 )
 
 // ScopeServer means that all callers share one token per server.
@@ -33,10 +33,11 @@ const ScopeServer = "server"
 type Config struct {
 	ClientID     string        `yaml:"client_id"` // empty = the router registers itself
 	ClientSecret redact.Secret `yaml:"client_secret"`
-	Issuer       string        `yaml:"issuer"` // authorization server; empty = see Server.issuer
-	Scopes       []string      `yaml:"scopes"` // requested besides those that the server names
-	Flow         string        `yaml:"flow"`   // empty = code
-	Scope        string        `yaml:"scope"`  // empty = server
+	PrivateKey   string        `yaml:"private_key"` // file that the client signs with, instead of having a secret; empty = none
+	Issuer       string        `yaml:"issuer"`      // authorization server; empty = see Server.issuer
+	Scopes       []string      `yaml:"scopes"`      // requested besides those that the server names
+	Flow         string        `yaml:"flow"`        // empty = code
+	Scope        string        `yaml:"scope"`       // empty = server
 }
 
 // Server is a server that needs tokens.
@@ -56,7 +57,7 @@ func (s Server) byCredentials() bool { return s.Flow == FlowClientCredentials }
 // that is the URL of a metadata document, which every authorization server can read.
 func (s Server) issuer(stored *Token) string {
 	if s.Issuer != "" || s.ClientID == "" || stored == nil || stored.Client.ID != s.ClientID ||
-		s.ClientSecret == "" && strings.HasPrefix(s.ClientID, "https://") {
+		s.ClientSecret == "" && s.PrivateKey == "" && strings.HasPrefix(s.ClientID, "https://") {
 		return s.Issuer
 	}
 	return stored.Issuer

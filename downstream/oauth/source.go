@@ -173,7 +173,7 @@ func (s *Source) knowsIssuer() bool { return s.server.byCredentials() && s.serve
 // person returns an error that tells a person what to do.
 func (s *Source) person(why string) error {
 	if s.server.byCredentials() {
-		return &link.Unauthorized{Why: why + "; check the client_id, client_secret and scopes of its auth"}
+		return &link.Unauthorized{Why: why + "; check the client_id, client_secret or private_key, and scopes of its auth"}
 	}
 	return &link.Unauthorized{Why: why + "; run: " + LoginCommand(s.server.Name)}
 }

@@ -313,7 +313,7 @@ func TestSource_ClientCredentials(t *testing.T) {
 	s.ClientSecret = "wrong"
 	wrong := open(t, s, oauth.Store{}, io.Discard)
 	for range 3 {
-		wrong.refused("check the client_id, client_secret and scopes")
+		wrong.refused("check the client_id, client_secret or private_key, and scopes")
 	}
 	if o.Count("client_credentials") != 3 {
 		t.Errorf("got %d requests, want that a wrong secret is tried once", o.Count("client_credentials"))

@@ -87,11 +87,14 @@ func (t *Token) secret(s Server) string {
 	switch {
 	case s.ClientID != t.Client.ID:
 		return t.Client.Secret
-	case !t.issuedFor(s):
+	case !t.knows(s):
 		return ""
 	}
 	return s.ClientSecret.Reveal()
 }
+
+// knows reports whether the configured client is the one of t, at the same authorization server.
+func (t *Token) knows(s Server) bool { return s.ClientID == t.Client.ID && t.issuedFor(s) }
 
 // request requests a token with a grant and returns a copy of t with it.
 func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Values) (*Token, error) {
@@ -101,6 +104,9 @@ func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Value
 		style = oauth2.AuthStyleInHeader
 	}
 	grant.Set("resource", t.Resource)
+	if err := t.sign(s, grant); err != nil {
+		return nil, err
+	}
 	// This package can send any grant; only so can resource accompany a refresh token, as MCP requires.
 	request := clientcredentials.Config{
 		ClientID: t.Client.ID, ClientSecret: secret, TokenURL: t.Endpoint, AuthStyle: style, EndpointParams: grant,
@@ -108,7 +114,7 @@ func (t *Token) request(ctx context.Context, g *guard, s Server, grant url.Value
 	began := time.Now()
 	got, err := request.Token(context.WithValue(ctx, oauth2.HTTPClient, g.client()))
 	if err != nil {
-		return nil, t.explain(err, redact.NewMasker([]string{secret, t.Access, t.Refresh}))
+		return nil, t.explain(err, redact.NewMasker([]string{secret, grant.Get("client_assertion"), t.Access, t.Refresh}))
 	}
 	next := *t
 	next.Access, next.Expires, next.Began = got.AccessToken, got.Expiry.UTC(), began.UTC()
@@ -255,6 +261,9 @@ func (t *Token) revoke(ctx context.Context, s Server) error {
 			if secret != "" {
 				form.Set("client_secret", secret)
 			}
+		}
+		if err := t.sign(s, form); err != nil {
+			return err
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Revoker, strings.NewReader(form.Encode()))
 		if err != nil {

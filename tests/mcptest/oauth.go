@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"crypto"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 )
 
 // OAuth is an authorization server and, at /mcp and /sse, the gate before a server that takes its tokens. Everybody who
@@ -22,6 +25,7 @@ type OAuth struct {
 
 	Lifetime  time.Duration                                     // of access tokens; 0 = an hour
 	Clients   map[string]string                                 // secrets by id; others register
+	Keys      map[string]crypto.PublicKey                       // by id of clients that sign instead
 	Change    func(meta map[string]any)                         // of the metadata of the authorization server
 	Resource  func(meta map[string]any)                         // and of the protected resource
 	Challenge string                                            // of a 401; empty = the metadata and a scope
@@ -42,7 +46,7 @@ type oauthState struct {
 	codes   map[string]url.Values // authorization requests
 	access  map[string]grant
 	refresh map[string]grant
-	used    map[string]bool // refresh tokens
+	used    map[string]bool // refresh tokens and statements
 	counts  map[string]int
 	forms   []url.Values // of token requests
 }
@@ -206,13 +210,8 @@ func (o *OAuth) granted(r *http.Request) (g grant, wrong string) {
 	form := r.PostForm
 	o.state.mu.Lock()
 	defer o.state.mu.Unlock()
-	id, secret, basic := r.BasicAuth()
-	if basic {
-		secret, _ = url.QueryUnescape(secret) // what is not escaped is wrong
-	} else {
-		id, secret = form.Get("client_id"), form.Get("client_secret")
-	}
-	if want, known := o.Clients[id]; want != secret || !known && id != "registered" {
+	id, known := o.client(r)
+	if !known {
 		return g, "invalid_client"
 	}
 	if form.Get("resource") == "" {
@@ -252,10 +251,42 @@ func (o *OAuth) granted(r *http.Request) (g grant, wrong string) {
 	return g, "unsupported_grant_type"
 }
 
+// client returns who makes a request, and whether that is so. The caller holds the lock.
+func (o *OAuth) client(r *http.Request) (id string, known bool) {
+	id, secret, basic := r.BasicAuth()
+	if basic {
+		secret, _ = url.QueryUnescape(secret) // what is not escaped is wrong
+	} else {
+		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
+	}
+	if key := o.Keys[id]; key != nil {
+		return id, secret == "" && o.signed(r.PostForm, id, key)
+	}
+	want, known := o.Clients[id]
+	return id, want == secret && (known || id == "registered")
+}
+
+// signed reports whether a form has a new statement by a client for this server (RFC 7523).
+func (o *OAuth) signed(form url.Values, id string, key crypto.PublicKey) bool {
+	var claims jwt.RegisteredClaims
+	_, err := jwt.ParseWithClaims(form.Get("client_assertion"), &claims, func(*jwt.Token) (any, error) { return key, nil },
+		jwt.WithIssuer(id), jwt.WithSubject(id), jwt.WithAudience(o.URL), jwt.WithExpirationRequired())
+	if err != nil || claims.ID == "" || o.state.used[claims.ID] || len(claims.Audience) != 1 ||
+		form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
+		return false
+	}
+	o.state.used[claims.ID] = true
+	return true
+}
+
 func (o *OAuth) revoke(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm() // what is no form revokes nothing
 	o.state.mu.Lock()
 	defer o.state.mu.Unlock()
+	if id, known := o.client(r); !known && o.Keys[id] != nil {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
 	o.state.counts["revoke"]++
 	delete(o.state.access, r.PostForm.Get("token"))
 	delete(o.state.refresh, r.PostForm.Get("token"))

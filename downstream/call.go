@@ -229,17 +229,23 @@ func reasonOf(err error) string {
 	return reason.Cancelled
 }
 
-// send makes one attempt. Servers may answer the call with the error that a refused request of theirs got; then the
-// error is an *InputError, which tells the reason.
+// send makes one attempt. If it fails because the server's request was refused, the reply or the error tells why: a
+// server may pass on the code of the refusal as that of the call.
 func (c *callChain) send(ctx context.Context, r *Request) (link.Reply, error) {
 	var refused atomic.Pointer[InputError]
+	var missing atomic.Pointer[[]byte] // the error for a client without the capability
 	refuse := func(method, why string) {
 		refused.Store(&InputError{Server: r.Server, Method: texts.Line(method, 100), Why: why})
 	}
 	ask := r.Ask
 	if ask != nil {
-		ask = func(ctx context.Context, q ServerRequest) (result, rpcErr []byte) {
-			if result, rpcErr = r.Ask(ctx, q); result == nil && rpcErr == nil {
+		ask = func(ctx context.Context, q ServerRequest) ([]byte, []byte) {
+			result, rpcErr := r.Ask(ctx, q)
+			switch {
+			case codeOf(rpcErr) == jsonrpc.CodeMissingCapability: // not known to servers of earlier versions
+				missing.Store(&rpcErr)
+				return nil, nil
+			case result == nil && rpcErr == nil:
 				refuse(q.Method, clientNotAsked)
 			}
 			return result, rpcErr
@@ -259,11 +265,19 @@ func (c *callChain) send(ctx context.Context, r *Request) (link.Reply, error) {
 		},
 	}
 	reply, err := r.connection().Call(ctx, call, r.Tool)
-	known := refused.Load()
-	if code, _ := strconv.Atoi(string(jsonrpc.Get(reply.Err, "code"))); known != nil && code == jsonrpc.CodeMethodNotFound {
+	if known := missing.Load(); known != nil && err == nil && errorType(reply, nil) != "" {
+		return link.Reply{Err: *known, Modern: reply.Modern}, nil
+	}
+	if known := refused.Load(); known != nil && codeOf(reply.Err) == jsonrpc.CodeMethodNotFound {
 		return link.Reply{}, known
 	}
 	return reply, err
+}
+
+// codeOf returns the code of a raw error; 0 for none.
+func codeOf(rpcErr []byte) int {
+	code, _ := strconv.Atoi(string(jsonrpc.Get(rpcErr, "code")))
+	return code
 }
 
 // announced returns the params without capabilities of a client of 2026-07-28 that the server may not use.

@@ -3,7 +3,6 @@ package downstream
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
@@ -215,8 +214,11 @@ func (in *input) answer(ctx context.Context, method string, params []byte) ([]by
 		return result, nil
 	case rpcErr != nil:
 		refused.Why = "the client refused: " + texts.Line(jsonrpc.Text(jsonrpc.Get(rpcErr, "message")), 300)
-		code, _ := strconv.Atoi(string(jsonrpc.Get(rpcErr, "code")))
-		refused.Declined = code != jsonrpc.CodeMethodNotFound && code != jsonrpc.CodeInvalidParams
+		switch codeOf(rpcErr) {
+		case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, jsonrpc.CodeMissingCapability:
+		default:
+			refused.Declined = true
+		}
 	}
 	return nil, refused
 }

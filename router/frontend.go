@@ -177,8 +177,8 @@ func clientOf(x *edge.Exchange) string {
 // asker relays requests of servers to the client, in the servers' names.
 func asker(x *edge.Exchange) downstream.Asker {
 	return func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
-		if q.Input && !x.Client.Supports(q.Method) {
-			return nil, nil
+		if refusal, refused := edge.Unsupported(x, q.Method, q.Params, q.Input); refused {
+			return nil, refusal
 		}
 		own, refused := q.Attributed()
 		if refused != nil {

@@ -322,6 +322,10 @@ func (t *httpTransport) refused(
 	if f.Reason == reason.Protocol && explained {
 		return m, nil
 	}
+	if resp.StatusCode == http.StatusBadRequest && !protocol.Defines(c.call.Method) { // go-sdk: a line of text
+		unknown := jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + c.call.Method}
+		return jsonrpc.Message{Err: unknown.Encode()}, nil
+	}
 	return jsonrpc.Message{}, f
 }
 

@@ -45,6 +45,7 @@ func TestBadRequest(t *testing.T) {
 		{"an id that is none", "application/json", `{"jsonrpc":"2.0","id":"server-error","error":` + no + `}`, no},
 		{"another id", "application/json", `{"jsonrpc":"2.0","id":99,"error":` + no + `}`, no},
 		{"text", "text/plain", "unsupported method\n", ""},
+		{"unknown/method", "text/plain", "unsupported method\n", `{"code":-32601,"message":"Method not found: unknown/method"}`},
 		{"nothing", "application/json", "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestBadRequest(t *testing.T) {
 				if m.Method == "ping" {
 					pings.Add(1)
 				}
-				if m.Method != "tools/call" {
+				if m.Method != "tools/call" && m.Method != tc.name {
 					return false
 				}
 				w.Header().Set("Content-Type", tc.kind)
@@ -61,7 +62,11 @@ func TestBadRequest(t *testing.T) {
 				return true
 			})
 			s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
-			got, err := call(t, s, "echo")
+			method := "tools/call"
+			if tc.name == "unknown/method" {
+				method = tc.name
+			}
+			got, err := s.Call(t.Context(), &link.Call{Method: method, Client: "c1"})
 			f := failure(err)
 			switch {
 			case tc.want != "" && (err != nil || string(got.Err) != tc.want):

@@ -34,6 +34,7 @@ const (
 	CodeServer         = -32000 // a downstream server cannot answer
 
 	CodeHeaderMismatch     = -32020 // MCP 2026-07-28: a header contradicts the body
+	CodeMissingCapability  = -32021 // MCP 2026-07-28: the client lacks a capability that the request needs
 	CodeUnsupportedVersion = -32022 // MCP 2026-07-28: _meta names an unknown protocol version
 )
 

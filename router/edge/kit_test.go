@@ -834,6 +834,24 @@ func (s *server) call(ctx context.Context, x *edge.Exchange) {
 			x.Notify(progress(token, i))
 		}
 		x.Reply([]byte(`{"content":[]}`))
+	case "ask-together", "ask-on": // three at once, or one after the other as long as nothing is answered
+		var asked sync.WaitGroup
+		again := time.NewTicker(9 * time.Millisecond)
+		defer again.Stop()
+		for i := range 30 {
+			if i >= 3 && name == "ask-together" {
+				break
+			}
+			asked.Go(func() {
+				m, _ := x.Request(ctx, "sampling/createMessage", fmt.Appendf(nil, `{"q":%d}`, i))
+				s.note(string(m.Result))
+			})
+			if name == "ask-on" {
+				<-again.C
+			}
+		}
+		asked.Wait()
+		x.Reply([]byte(`{"content":[]}`))
 	case "ask-and-hold":
 		_, _ = x.Request(ctx, "sampling/createMessage", []byte(`{}`))
 		<-s.release

@@ -259,6 +259,45 @@ func TestResultWaitsForRetry(t *testing.T) {
 	})
 }
 
+// Requests that come at nearly the same time go into one result, without a long wait for more.
+func TestRequestsInOneRoundTrip(t *testing.T) {
+	for tool, row := range map[string]struct {
+		within      time.Duration
+		least, most int // requests in the result
+	}{
+		"ask-twice":    {10 * time.Millisecond, 1, 1},
+		"ask-together": {10 * time.Millisecond, 3, 3},
+		"ask-on":       {100 * time.Millisecond, 11, 12},
+	} {
+		t.Run(tool, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, srv, endpoint := newDirect(t, edge.Options{})
+				post := func(id, more string) string {
+					return direct(endpoint, "POST", roundTripOf(id, tool, asks, "1", more), modernHeader("tools/call", tool)).Body.String()
+				}
+				began := time.Now()
+				first := post("1", "")
+				asked, more := required(t, first, `{"n":1}`)
+				if got := strings.Count(asked, `"method"`); got < row.least || got > row.most || time.Since(began) > row.within {
+					t.Errorf("got %d requests after %v, want %d to %d within %v", got, time.Since(began), row.least, row.most, row.within)
+				}
+				if tool != "ask-together" {
+					return
+				}
+				one := strings.Replace(strings.Replace(more, `"q1"`, `"other"`, 1), `"q3"`, `"another"`, 1)
+				asked, more = required(t, post("2", one), `{"n":2}`)
+				if strings.Count(asked, `"method"`) != 2 || strings.Contains(asked, `"q2"`) {
+					t.Errorf("after one answer: got %s, want the other two requests", asked)
+				}
+				contains(t, "with all answers", post("3", more), `"result":{"resultType":"complete"`)
+				got := srv.log()
+				slices.Sort(got)
+				equal(t, "the handler", strings.Join(got, " "), `tools/call:ask-together {"n":1} {"n":2} {"n":2}`)
+			})
+		})
+	}
+}
+
 // exchanges passes on what a server serves.
 type exchanges struct {
 	*server

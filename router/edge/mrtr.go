@@ -34,8 +34,9 @@ type mrtr struct {
 	over     bool          // no further round trip is accepted
 	requests uint64        // to the client so far
 	pending  []*inputRequest
-	since    time.Time   // when the last round trip ended
-	yielding *time.Timer // ends the request in favour of another client; nil = none waits
+	arrived  chan struct{} // capacity 1: signalled by requests while others are collected; nil = none is
+	since    time.Time     // when the last round trip ended
+	yielding *time.Timer   // ends the request in favour of another client; nil = none waits
 }
 
 // roundTrip is one HTTP or stdio request of an mrtr.
@@ -58,6 +59,9 @@ const (
 	statePrefix  = "nexus-"         // marks requestState values of this package; others belong to servers
 	retryTimeout = 10 * time.Minute // for the client to start the next round trip
 	yieldTimeout = time.Minute      // the same, while another client waits to be asked
+
+	quietTime   = 10 * time.Millisecond  // without a request to the client, after which its round trip ends
+	collectTime = 100 * time.Millisecond // the longest time in which requests are collected
 )
 
 func newRoundTrip(in *inbound.Message, sender output.Sender, conn <-chan struct{}) *roundTrip {
@@ -175,7 +179,7 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	if ctx.Err() != nil {
 		return jsonrpc.Message{}, context.Cause(ctx)
 	}
-	if !t.x.Client.Supports(method) {
+	if !t.x.Client.Supports(method, params) {
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	q := &inputRequest{method: method, params: params, response: make(chan jsonrpc.Message, 1)}
@@ -187,11 +191,47 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	t.requests++
 	q.key = "q" + strconv.FormatUint(t.requests, 10)
 	t.pending = append(t.pending, q)
+	first := t.arrived == nil
+	if first {
+		t.arrived = make(chan struct{}, 1)
+	}
+	arrived := t.arrived
+	t.mu.Unlock()
+	defer t.drop(q)
+	if first {
+		t.collect(ctx, q)
+	} else {
+		select {
+		case arrived <- struct{}{}:
+		default: // already signalled
+		}
+	}
+	return awaitClient(ctx, t, q.response)
+}
+
+// collect waits for the requests that a server sends at nearly the same time as the first one, and ends the round trip
+// with all of them.
+func (t *mrtr) collect(ctx context.Context, first *inputRequest) {
+	quiet, limit := time.NewTimer(quietTime), time.NewTimer(collectTime)
+	defer quiet.Stop()
+	defer limit.Stop()
+	for waits := true; waits; {
+		select {
+		case <-t.arrived:
+			quiet.Reset(quietTime)
+			continue
+		case <-quiet.C:
+		case <-limit.C:
+		case <-ctx.Done():
+			t.drop(first)
+		}
+		waits = false
+	}
+	t.mu.Lock()
+	t.arrived = nil
 	send := t.endRoundTripLocked()
 	t.mu.Unlock()
 	send()
-	defer t.drop(q)
-	return awaitClient(ctx, t, q.response)
 }
 
 // drop removes a pending request.

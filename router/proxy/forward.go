@@ -25,16 +25,16 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
 		Modern: x.Version.AtLeast(protocol.V20260728),
 		Hooks: downstream.Hooks{
-			Gone: x.Gone, Yield: edge.Yield(x), Sent: x.ReleaseWaiting, Streams: x.PreferStream, Reserve: x.Reserve, Hold: x.Hold,
-			Header:   x.Header,
+			Gone: x.Gone, Yield: edge.Yield(x), Sent: x.ReleaseWaiting, Streams: x.PreferStream,
+			Reserve: x.Reserve, Hold: x.Hold, Header: x.Header,
 			Confirm:  s.p.opts.Confirm(x, server, tool, params),
 			Progress: x.RelayProgress(),
 			Notify: func(m jsonrpc.Message) bool { // true = handled, even if the client does not want it
 				return !x.Wants(m) || x.Notify(s.rename(server, m))
 			},
 			Ask: func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
-				if q.Input && !x.Client.Supports(q.Method) {
-					return nil, nil
+				if refusal, refused := edge.Unsupported(x, q.Method, q.Params, q.Input); refused {
+					return nil, refusal
 				}
 				return s.p.relay(ctx, s, x.Session, q, func(params []byte) (jsonrpc.Message, error) {
 					return x.Request(ctx, q.Method, params)

@@ -359,6 +359,61 @@ func TestInputOfModernClients(t *testing.T) {
 	}
 }
 
+// A request that fails because the client lacks a capability has the error of the specification, whatever the server
+// makes of it. A server that copes is heard.
+func TestMissingCapabilities(t *testing.T) {
+	const form, url, plain, tools = `{"message":"m"}`, `{"mode":"url","url":"https://x","message":"m"}`, `{"messages":[]}`, `{"messages":[],"tools":[]}`
+	s := newServer("ask")
+	s.on = func(r *request) bool {
+		if r.name() != "ask" {
+			return false
+		}
+		args := jsonrpc.Get(r.Params, "arguments")
+		m := r.ask(jsonrpc.Text(jsonrpc.Get(args, "method")), string(jsonrpc.Get(args, "params")))
+		switch how := jsonrpc.Text(jsonrpc.Get(args, "how")); {
+		case m.Err == nil || how == "copes":
+			r.result(`{"content":[],"coped":true}`)
+		case how == "error":
+			r.fail(string(m.Err))
+		default:
+			r.result(`{"content":[{"type":"text","text":"failed"}],"isError":true}`)
+		}
+		return true
+	}
+	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+	for _, row := range []struct {
+		capabilities, method, params string
+		missing                      string // in the data of the error; empty for none
+	}{
+		{`{}`, "elicitation/create", form, `{"elicitation":{"form":{}}}`},
+		{`{"elicitation":{"url":{}}}`, "elicitation/create", form, `{"elicitation":{"form":{}}}`},
+		{`{"elicitation":{}}`, "elicitation/create", url, `{"elicitation":{"url":{}}}`},
+		{`{"elicitation":{}}`, "elicitation/create", form, ""},
+		{`{"roots":{}}`, "sampling/createMessage", plain, `{"sampling":{}}`},
+		{`{"sampling":{}}`, "sampling/createMessage", tools, `{"sampling":{"tools":{}}}`},
+		{`{"sampling":{"tools":{}}}`, "sampling/createMessage", tools, ""},
+		{`{"sampling":{}}`, "roots/list", `{}`, `{"roots":{}}`},
+	} {
+		for _, how := range []string{"error", "result", "copes"} {
+			meta := strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":`+row.capabilities, 1)
+			params := fmt.Sprintf(`{"name":"s__ask","arguments":{"how":%q,"method":%q,"params":%s},%s}`, how, row.method, row.params, meta)
+			a := w.modernWith(http.Header{}, proxyPath, "tools/call", params, "s__ask")
+			got, want := a.result+a.err+a.refused, `"data":{"requiredCapabilities":`+row.missing+`}`
+			switch {
+			case row.missing == "":
+				want = `"resultType":"input_required"`
+			case how == "copes":
+				want = `"coped":true`
+			case !strings.Contains(a.refused, `"code":-32021`): // refused has what comes with a status other than 200
+				t.Errorf("%s without the capability, %s: got %s %s, want -32021", row.method, how, a.result, a.err)
+			}
+			if !strings.Contains(got, want) {
+				t.Errorf("%s of a client with %s, %s: got %s, want %s", row.method, row.capabilities, how, got, want)
+			}
+		}
+	}
+}
+
 // A call that waits for its user keeps a shared server from asking callers other than its own. They are told so, even if
 // the server passes the refusal on as the error of its call, as go-sdk does.
 func TestCallsThatWaitForTheirUser(t *testing.T) {

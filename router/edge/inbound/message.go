@@ -148,10 +148,49 @@ var requestCapabilities = map[string]string{
 	"roots/list":             "roots",
 }
 
-// Supports reports whether the client declares the capability to answer requests of a method.
-func (c ClientInfo) Supports(method string) bool {
-	capability := requestCapabilities[method]
-	return capability != "" && jsonrpc.Get(c.Capabilities, capability) != nil
+// Supports reports whether the client declares the capability to answer a request of a server.
+func (c ClientInfo) Supports(method string, params []byte) bool {
+	capability, part := needs(method, params)
+	value := jsonrpc.Get(c.Capabilities, capability)
+	switch {
+	case capability == "" || value == nil:
+		return false
+	case part == "form": // is implied by an empty capability
+		return jsonrpc.Get(value, part) != nil || jsonrpc.Get(value, "url") == nil
+	}
+	return part == "" || jsonrpc.Get(value, part) != nil
+}
+
+// needs returns the client capability that a request of a server needs, and which part of it; empty for none.
+func needs(method string, params []byte) (capability, part string) {
+	capability = requestCapabilities[method]
+	switch {
+	case capability == "elicitation" && jsonrpc.Text(jsonrpc.Get(params, "mode")) == "url":
+		part = "url"
+	case capability == "elicitation":
+		part = "form"
+	case capability == "sampling" && jsonrpc.Get(params, "tools") != nil:
+		part = "tools"
+	}
+	return capability, part
+}
+
+// Missing returns the error of a request of a client that does not support the request of a server that it needs. It is
+// nil if no capability is known for that.
+func (c ClientInfo) Missing(method string, params []byte) *jsonrpc.Error {
+	capability, part := needs(method, params)
+	if capability == "" || c.Supports(method, params) {
+		return nil
+	}
+	value := []byte("{}")
+	if part != "" {
+		value = jsonrpc.Set(value, part, []byte("{}"))
+		part = "." + part
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeMissingCapability,
+		Message: "The server needs an answer to " + method + ", but the client does not declare the capability " + capability + part,
+		Data:    jsonrpc.Set(nil, "requiredCapabilities", jsonrpc.Set(nil, capability, value)),
+	}
 }
 
 // TakesRequests reports whether m is a request that names its protocol version and whose client answers requests.

@@ -140,7 +140,7 @@ func HTTPStatus(code int) int {
 	case jsonrpc.CodeMethodNotFound:
 		return http.StatusNotFound
 	case jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidRequest, jsonrpc.CodeParse,
-		jsonrpc.CodeHeaderMismatch, -32021, jsonrpc.CodeUnsupportedVersion:
+		jsonrpc.CodeHeaderMismatch, jsonrpc.CodeMissingCapability, jsonrpc.CodeUnsupportedVersion:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK

@@ -36,7 +36,7 @@ type Response struct {
 	quiet  *time.Timer        // opens the stream after one heartbeat
 	replay *replay            // of the session; nil if the response is not resumable
 
-	preferStream bool // prefer a stream if the client accepts both
+	preferStream bool // prefer a stream if the client accepts both, except for an error with an HTTP status
 	cursor       *cursor
 	written      chan struct{} // of a stream: closed when the writer of this connection ends
 	final        Message       // while held
@@ -174,8 +174,9 @@ func (resp *Response) Finish() {
 		<-resp.written
 	case state == held:
 		defer Release(resp.out.Budget, final)
-		if resp.accept.JSON && !(resp.preferStream && resp.accept.Named) {
-			resp.out.WriteMessage(resp.w, resp.httpStatus(final), final)
+		status := resp.httpStatus(final) // that of a stream is always 200
+		if resp.accept.JSON && (status != http.StatusOK || !resp.preferStream || !resp.accept.Named) {
+			resp.out.WriteMessage(resp.w, status, final)
 		} else {
 			resp.finishAsStream(final)
 		}

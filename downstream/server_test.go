@@ -237,6 +237,10 @@ func (s *server) answer(ctx context.Context, m mcptest.Message, send func(raw st
 	}
 	switch m.Method {
 	case "server/discover":
+		if !s.modern {
+			reply("", `{"code":-32601,"message":"Method not found"}`)
+			return
+		}
 		reply(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":`+s.caps+`}`, "")
 	case "initialize":
 		result := `{"protocolVersion":"2025-11-25","capabilities":` + s.caps + `,"serverInfo":{"name":"scripted","version":"1"}}`

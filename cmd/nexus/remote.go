@@ -103,6 +103,7 @@ func (r *remote) connect(ctx context.Context, user *prompt) (*peer, error) {
 	session, err := link.Connect(ctx, link.Options{
 		Server: r.Remote, Target: link.Target{URL: base + "/mcp", Headers: headers}, Initialize: hello, Handler: handler,
 		MaxMessage: 64 << 20, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
+		Handshake: true, // only a session has requests of the router
 	})
 	if err != nil {
 		transport.CloseIdleConnections()

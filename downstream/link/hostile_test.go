@@ -128,8 +128,7 @@ type ordered struct{ listener }
 func TestFloodOfQuestions(t *testing.T) {
 	released := make(chan struct{})
 	target := pipe(func(conn net.Conn, lines *bufio.Reader) {
-		m, _ := next(lines)
-		fmt.Fprintf(conn, welcome, m.ID)
+		greet(conn, lines)
 		for i := range 20_000 {
 			fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":%d,"method":%q}`+"\n", i, []string{"roots/list", "ping"}[i%2])
 		}
@@ -204,8 +203,7 @@ func TestUndelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave := make(chan struct{})
 		target := pipe(func(conn net.Conn, lines *bufio.Reader) {
-			m, _ := next(lines)
-			fmt.Fprintf(conn, welcome, m.ID)
+			greet(conn, lines)
 			next(lines)
 			<-leave
 		})

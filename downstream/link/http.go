@@ -133,7 +133,7 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 	// Close ends the call, but the loss of the session does not: only the response tells what the server did with the
 	// request. The connection may outlive the caller's wait a little, see linger.
 	d := newDispatch(ctx, c.call.Sent)
-	if c.call.Method == "initialize" {
+	if c.call.Method == methodInitialize {
 		defer endLater(ctx, t.s.rest, d.cancel)() // initialize: only the response names the session to end
 	} else {
 		defer context.AfterFunc(ctx, d.cancel)()
@@ -144,9 +144,10 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 	}
 
 	header := t.ready.Load().post
-	if t.s.modern {
+	if t.s.modern || c.call.discovers {
 		header = header.Clone()
-		for name, value := range mcp.StandardHeaders(t.s.Version, mcp.MCPMethod(c.call.Method), c.params) {
+		header.Set("Mcp-Protocol-Version", versionModern)
+		for name, value := range mcp.StandardHeaders(versionModern, mcp.MCPMethod(c.call.Method), c.params) {
 			header.Set(name, value)
 		}
 	}
@@ -166,7 +167,7 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 		}
 		return jsonrpc.Message{}, f
 	}
-	if c.call.Method == "initialize" {
+	if c.call.Method == methodInitialize {
 		t.session = resp.Header.Get("Mcp-Session-Id")
 	}
 	body := &responseBody{ReadCloser: resp.Body, cancel: d.cancel}

@@ -254,6 +254,15 @@ func next(lines *bufio.Reader) (m jsonrpc.Message, ok bool) {
 // welcome is the response to initialize, with the id to fill in.
 const welcome = `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}` + "\n"
 
+// greet answers initialize, and refuses what comes before.
+func greet(conn io.Writer, lines *bufio.Reader) {
+	m, ok := next(lines)
+	for ; ok && m.Method != "initialize"; m, ok = next(lines) {
+		fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`+"\n", m.ID)
+	}
+	fmt.Fprintf(conn, welcome, m.ID)
+}
+
 // targets are the same server over every transport.
 func targets(t *testing.T) map[string]func() (link.Target, *script) {
 	return map[string]func() (link.Target, *script){

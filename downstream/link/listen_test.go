@@ -27,7 +27,7 @@ func TestListen(t *testing.T) {
 		case m.Method == "initialize":
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no handshake"}}`, m.ID)
 		case m.Method == "server/discover":
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","capabilities":{`+
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{`+
 				`"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":false}}}}`, m.ID)
 		case m.Method == "subscriptions/listen":
 			want := `{"promptsListChanged":true,"toolsListChanged":true}`

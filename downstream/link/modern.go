@@ -23,39 +23,15 @@ const (
 	metaServer       = "io.modelcontextprotocol/serverInfo"
 )
 
-// discoverTime limits discover after a refused handshake: many servers that support neither do not answer.
-const discoverTime = 3 * time.Second
-
-// discover tests whether a server that refuses the handshake supports the modern protocol. Its result then replaces
-// that of initialize.
-func (s *Session) discover(ctx context.Context) (ok bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, discoverTime)
-	defer cancel()
-	s.modern, s.Version = true, versionModern
-	if t, ok := s.transport.(*httpTransport); ok {
-		t.leaveSession()
-	}
-	reply, err := s.Call(ctx, &Call{Method: "server/discover"})
-	if err != nil || reply.Err != nil {
-		s.modern, s.Version = false, ""
-		return false, err
-	}
-	s.Initialized = jsonrpc.Set(reply.Result, "protocolVersion", []byte(jsonrpc.StringID(versionModern)))
-	if info := jsonrpc.Get(reply.Result, "_meta", metaServer); info != nil {
-		s.Initialized = jsonrpc.Set(s.Initialized, "serverInfo", info)
-	}
-	return true, nil
-}
-
 // inEra adapts raw params to the server's era. In the modern era, _meta names the version and the client, unless the
 // client behind the call has set them. A server of another era must not see a version that its session does not use.
-func (s *Session) inEra(params []byte) []byte {
+func (s *Session) inEra(params []byte, modern bool) []byte {
 	named := bytes.Contains(params, []byte(metaVersion))
-	if named == s.modern {
+	if named == modern {
 		return params
 	}
 	meta := jsonrpc.Get(params, "_meta")
-	if !s.modern {
+	if !modern {
 		for _, name := range [...]string{metaVersion, metaCapabilities, metaClient} {
 			meta = jsonrpc.Remove(meta, name)
 		}
@@ -76,11 +52,11 @@ func (s *Session) inEra(params []byte) []byte {
 	return jsonrpc.Set(params, "_meta", meta)
 }
 
-// cancels reports whether a request is cancelled by a notification. initialize must not be cancelled; over HTTP in
+// cancels reports whether a request is cancelled by a notification. The first ones must not be cancelled; over HTTP in
 // the modern era, closing the response stream cancels.
-func (s *Session) cancels(method string) bool {
+func (s *Session) cancels(call *Call) bool {
 	_, http := s.transport.(*httpTransport)
-	return method != "initialize" && !(s.modern && http)
+	return call.Method != methodInitialize && !call.discovers && !(s.modern && http)
 }
 
 // ChecksParamHeaders reports whether the server compares Mcp-Param headers with the arguments of a call.
@@ -93,7 +69,7 @@ func (s *Session) ChecksParamHeaders() bool {
 func (s *Session) Ping(ctx context.Context) error {
 	method := "ping"
 	if s.modern {
-		method = "server/discover"
+		method = methodDiscover
 	}
 	_, err := s.Call(ctx, &Call{Method: method, probe: true})
 	return err

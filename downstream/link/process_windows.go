@@ -1,6 +1,9 @@
 package link
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+)
 
 // inherited are the environment variables that a child inherits: what Unix programs find under other names or without
 // variables.
@@ -15,3 +18,6 @@ func setGroup(*exec.Cmd) {}
 func termGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+// holds cannot tell whether a pipe holds bytes that nobody has read.
+func holds(*os.File) bool { return false }

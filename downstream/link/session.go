@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
-	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/safe"
@@ -56,6 +55,9 @@ type Session struct {
 }
 
 func newSession(opts Options) *Session {
+	if opts.Era == nil {
+		opts.Era = &Era{}
+	}
 	s := &Session{opts: opts, lifetime: newLifetime(opts), rest: closeTimeout}
 	s.inbox = inbox{s: s, replies: make(chan struct{}, maxReplies)}
 	s.unawaited = unawaited{s: s, sent: make(chan struct{}, 1)}
@@ -123,14 +125,14 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 	if call.Progress != nil {
 		params = withToken(params, c.wire)
 	}
-	params = s.inEra(params)
+	params = s.inEra(params, s.modern || call.discovers)
 	c.params = params
 	message := jsonrpc.Request(c.wire, call.Method, params)
 	s.trace("to server", message)
 	m, err := s.transport.exchange(ctx, c, message)
 	if err != nil {
 		if ctx.Err() != nil {
-			if !c.unsent && s.cancels(call.Method) {
+			if !c.unsent && s.cancels(call) {
 				s.unawaited.cancel(ctx, c.wire)
 			}
 			return Reply{}, context.Cause(ctx)
@@ -160,7 +162,8 @@ func (s *Session) Notify(ctx context.Context, method string, params []byte) erro
 	s.trace("to server", message)
 	err := s.transport.post(ctx, message)
 	if s.established && method == "notifications/initialized" && isBadRequest(err) {
-		lost := *s.asFailure(err) // the next session's handshake finds an alternative
+		lost := *s.asFailure(err) // the next session is of the other era
+		s.opts.Era.lack(methodInitialize)
 		s.lose(&lost)
 		return &lost
 	}
@@ -229,48 +232,6 @@ func (s *Session) trace(direction string, message []byte) {
 	if l := s.opts.Logger; l.Enabled(s.ctx, jsonrpc.LevelTrace) {
 		l.Log(s.ctx, jsonrpc.LevelTrace, direction, "server", s.opts.Server, "message", string(s.mask.KnownJSON(message)))
 	}
-}
-
-// handshake initializes the session, or discovers a server without a handshake.
-func (s *Session) handshake(ctx context.Context) error {
-	err := s.initialize(ctx)
-	if err == nil {
-		return nil
-	}
-	// A server that supports only the modern protocol refuses initialize or, with 400, the next message.
-	f := s.asFailure(err)
-	refused := f.Reason == reason.Protocol && !f.Lost && (s.Initialized == nil || isBadRequest(err))
-	if !refused {
-		return err
-	}
-	if ok, why := s.discover(ctx); !ok {
-		if why != nil && s.asFailure(why).Reason == reason.Unauthorized {
-			return why
-		}
-		return err
-	}
-	s.transport.opened()
-	return nil
-}
-
-func (s *Session) initialize(ctx context.Context) error {
-	reply, err := s.Call(ctx, &Call{Method: "initialize", Params: s.opts.Initialize})
-	if err != nil {
-		return err
-	}
-	if reply.Err != nil {
-		return s.failure(reason.Protocol, "initialize was refused: %s", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
-	}
-	s.Initialized = reply.Result
-	if s.Version = jsonrpc.Text(jsonrpc.Get(reply.Result, "protocolVersion")); s.Version == "" {
-		return s.failure(reason.Protocol, "the result of initialize has no protocol version")
-	}
-	s.batches.Store(s.Version == string(protocol.V20250326))
-	s.transport.opened()
-	if s.opts.ClientDriven {
-		return nil
-	}
-	return s.Notify(ctx, "notifications/initialized", nil)
 }
 
 // lifetime holds the lifecycle of a session and its goroutines.

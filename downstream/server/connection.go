@@ -278,6 +278,8 @@ func (c *Connection) dial(ctx context.Context, number int64) (*link.Session, err
 		transport = s.tokens.Transport(transport)
 	}
 	params, initialized := s.opts.Clients.Initialize(c.client)
+	// The client of a session has done the handshake and expects what the server does then. So do other replicas.
+	handshake := params != nil || cfg.Via != nil
 	if params == nil {
 		none := struct{}{}
 		initialized = true
@@ -295,6 +297,7 @@ func (c *Connection) dial(ctx context.Context, number int64) (*link.Session, err
 		Server: cfg.Name, Target: target, Initialize: params, Handler: handler{c, number},
 		MaxMessage: s.opts.MaxMessage, HTTP: transport, Logger: s.opts.Logger, Mask: s.opts.Mask,
 		Errors: &s.stderr, ClientDriven: !initialized,
+		Era: &s.era, Handshake: handshake,
 	})
 }
 

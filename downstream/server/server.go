@@ -105,6 +105,7 @@ type Server struct {
 	lists  lastLists
 	tokens *oauth.Source // nil = none needed
 	stderr stderr.Tail   // of all processes
+	era    link.Era      // of all sessions
 
 	lifetime
 

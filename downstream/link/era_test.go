@@ -1,0 +1,289 @@
+package link_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+)
+
+// spoken is how a server of one era or both answers.
+type spoken struct {
+	discover, initialize string // raw members of the responses; empty = no answer
+	dies                 bool   // at server/discover
+	status               int    // of what answers server/discover; 0 = 200
+}
+
+type eraServer struct {
+	spoken
+	mu  sync.Mutex
+	got []string // methods
+}
+
+const (
+	yes2026 = `"result":{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{}}`
+	yes2025 = `"result":{"protocolVersion":"2025-11-25","capabilities":{}}`
+	unknown = `"error":{"code":-32601,"message":"Method not found"}`
+)
+
+// answer returns the response to a request; ok is false if there is none.
+func (s *eraServer) answer(m jsonrpc.Message) (response string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, m.Method)
+	members := map[string]string{"server/discover": s.discover, "initialize": s.initialize}[m.Method]
+	if m.Method == "tools/call" {
+		members = `"result":{}`
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, members), members != ""
+}
+
+// take returns the methods that it got since the last call.
+func (s *eraServer) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := slices.DeleteFunc(s.got, func(method string) bool { return method == "" })
+	s.got = nil
+	return strings.Join(got, " ")
+}
+
+func (s *eraServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	raw, _ := io.ReadAll(r.Body)
+	m, _ := jsonrpc.Parse(raw)
+	answer, ok := s.answer(m)
+	switch {
+	case m.IsNotification():
+		w.WriteHeader(http.StatusAccepted)
+	case !ok:
+		<-r.Context().Done()
+	case m.Method == "server/discover" && s.status != 0:
+		status(s.status, s.discover)(w, nil)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, answer)
+	}
+}
+
+func (s *eraServer) pipe() link.Target {
+	return pipe(func(conn net.Conn, lines *bufio.Reader) {
+		for m, ok := next(lines); ok; m, ok = next(lines) {
+			answer, ok := s.answer(m)
+			if m.Method == "server/discover" && s.dies {
+				return
+			}
+			if ok {
+				fmt.Fprintln(conn, answer)
+			}
+		}
+	})
+}
+
+// open opens a session with what an Era remembers, and returns its version.
+func open(t *testing.T, target link.Target, era *link.Era, handshake bool) (string, error) {
+	t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := link.Connect(ctx, link.Options{
+		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{}}`),
+		Handler: &listener{}, MaxMessage: 1 << 20, HTTP: transport, Logger: slog.New(slog.DiscardHandler),
+		Era: era, Handshake: handshake,
+	})
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	_, err = s.Call(ctx, &link.Call{Method: "tools/call"})
+	return s.Version, err
+}
+
+// A session is of the preferred era if the server speaks it, else of the other, and the next one begins with what the
+// server speaks.
+func TestEras(t *testing.T) {
+	const (
+		modern, old = "2026-07-28", "2025-11-25"
+		handshake   = "initialize notifications/initialized tools/call"
+	)
+	named := func(versions string) string {
+		return `"error":{"code":-32022,"message":"no","data":{"supported":[` + versions + `],"requested":"2026-07-28"}}`
+	}
+	for _, tt := range []struct {
+		name                string
+		server              spoken
+		stream, only        bool // the transport; false, false = both
+		handshake           bool
+		version, got, after string // after = of the second session
+	}{
+		{name: "both", server: spoken{discover: yes2026, initialize: yes2025},
+			version: modern, got: "server/discover tools/call", after: "server/discover tools/call"},
+		{name: "both, for a client with the handshake", server: spoken{discover: yes2026, initialize: yes2025}, handshake: true,
+			version: old, got: handshake, after: handshake},
+		{name: "the new one, for a client with the handshake", server: spoken{discover: yes2026, initialize: unknown}, handshake: true,
+			version: modern, got: "initialize server/discover tools/call", after: "server/discover tools/call"},
+		{name: "the old one", server: spoken{discover: unknown, initialize: yes2025},
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "it answers anything", server: spoken{discover: `"result":{}`, initialize: yes2025},
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "it names old versions", server: spoken{discover: named(`"2025-06-18"`), initialize: yes2025},
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "its result names old versions", server: spoken{initialize: yes2025,
+			discover: `"result":{"supportedVersions":["2025-11-25"],"capabilities":{}}`},
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "no answer, a stream", server: spoken{initialize: yes2025}, stream: true, only: true,
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "no answer, HTTP", server: spoken{initialize: yes2025}, only: true, // it may answer the next time
+			version: old, got: "server/discover " + handshake, after: "server/discover " + handshake},
+		{name: "text", server: spoken{discover: "unsupported method", status: 400, initialize: yes2025}, only: true,
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "not found", server: spoken{discover: "no", status: 404, initialize: yes2025}, only: true,
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "it fails", server: spoken{discover: "no", status: 500, initialize: yes2025}, only: true,
+			version: old, got: "server/discover " + handshake, after: "server/discover " + handshake},
+		{name: "it ends", server: spoken{dies: true, initialize: yes2025}, stream: true, only: true,
+			version: old, got: "server/discover " + handshake, after: handshake},
+	} {
+		over := func(t *testing.T, target link.Target, server *eraServer) {
+			var era link.Era
+			for i, want := range []string{tt.got, tt.after} {
+				version, err := open(t, target, &era, tt.handshake)
+				if got := server.take(); version != tt.version || got != want || err != nil {
+					t.Errorf("session %d: got version %q after %q, %v; want %q after %q", i+1, version, got, err, tt.version, want)
+				}
+			}
+		}
+		if tt.stream || !tt.only {
+			t.Run(tt.name+"/stream", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { s := &eraServer{spoken: tt.server}; over(t, s.pipe(), s) })
+			})
+		}
+		if !tt.stream {
+			t.Run(tt.name+"/HTTP", func(t *testing.T) {
+				t.Parallel()
+				s := &eraServer{spoken: tt.server}
+				srv := httptest.NewServer(s)
+				defer srv.Close()
+				over(t, link.Target{URL: srv.URL}, s)
+			})
+		}
+	}
+}
+
+// A process that reads late is not taken for one of an older version, and starts once.
+func TestSlowStart(t *testing.T) {
+	for _, tt := range []struct{ name, discover, initialize, version string }{
+		{"both", yes2026, yes2025, "2026-07-28"},
+		{"the new one", yes2026, unknown, "2026-07-28"},
+		{"the old one", unknown, yes2025, "2025-11-25"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				starts, began := 0, time.Now()
+				s := &eraServer{spoken: spoken{discover: tt.discover, initialize: tt.initialize}}
+				fast := s.pipe()
+				target := link.Target{Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+					starts++
+					return slowly(ctx, t, fast)
+				}}
+				version, err := open(t, target, &link.Era{}, false)
+				if took := time.Since(began); version != tt.version || err != nil || starts != 1 || took > 16*time.Second {
+					t.Errorf("got %q, %v after %d starts and %v; want %s after one of 15 s", version, err, starts, took, tt.version)
+				}
+			})
+		})
+	}
+}
+
+// slowly connects to a server that begins to read after 15 s.
+func slowly(ctx context.Context, t *testing.T, to link.Target) (io.ReadWriteCloser, error) {
+	t.Helper()
+	server, err := to.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := io.Pipe()
+	go func() {
+		defer server.Close()
+		time.Sleep(15 * time.Second) // of synctest
+		_, _ = io.Copy(server, bufio.NewReader(ours))
+	}()
+	return &pair{server, theirs}, nil
+}
+
+// pair reads from a server and writes to what reads for it.
+type pair struct {
+	io.ReadCloser
+	in *io.PipeWriter
+}
+
+func (p *pair) Write(b []byte) (int, error) { return p.in.Write(b) }
+
+func (p *pair) Close() error { return errors.Join(p.in.Close(), p.ReadCloser.Close()) }
+
+// What forbids server/discover is the reason why there is no session, and a server that cannot be used now is not asked
+// in the other way.
+func TestUnusable(t *testing.T) {
+	for code, want := range map[int]string{401: reason.Unauthorized, 403: reason.Unauthorized, 429: reason.Overloaded} {
+		s := &eraServer{spoken: spoken{discover: "no", status: code, initialize: unknown}}
+		srv := httptest.NewServer(s)
+		_, err := open(t, link.Target{URL: srv.URL}, &link.Era{}, false)
+		if f, got := failure(err), s.take(); f.Reason != want || got != "server/discover" {
+			t.Errorf("%d: got %v after %q, want it %s after server/discover", code, err, got, want)
+		}
+		srv.Close()
+	}
+}
+
+// A server that is replaced by one of the other era is used again at once.
+func TestReplacedByOtherEra(t *testing.T) {
+	s := &eraServer{spoken: spoken{discover: yes2026, initialize: unknown}}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	var era link.Era
+	for _, tt := range []struct{ discover, initialize, version, got string }{
+		{yes2026, unknown, "2026-07-28", "server/discover tools/call"},
+		{unknown, yes2025, "2025-11-25", "server/discover initialize notifications/initialized tools/call"},
+		{unknown, yes2025, "2025-11-25", "initialize notifications/initialized tools/call"},
+		{yes2026, unknown, "2026-07-28", "initialize server/discover tools/call"},
+		{yes2026, unknown, "2026-07-28", "server/discover tools/call"},
+	} {
+		s.mu.Lock()
+		s.discover, s.initialize = tt.discover, tt.initialize
+		s.mu.Unlock()
+		version, err := open(t, link.Target{URL: srv.URL}, &era, false)
+		if got := s.take(); version != tt.version || got != tt.got || err != nil {
+			t.Errorf("got version %q after %q, %v; want %q after %q", version, got, err, tt.version, tt.got)
+		}
+	}
+}
+
+// A server that names 2026-07-28 when it refuses that version is asked once more.
+func TestUnsupportedVersion(t *testing.T) {
+	s := &eraServer{spoken: spoken{
+		discover: `"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}`, initialize: unknown}}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	_, err := open(t, link.Target{URL: srv.URL}, &link.Era{}, false)
+	if got := s.take(); got != "server/discover server/discover initialize" || failure(err).Reason != reason.Protocol {
+		t.Errorf("got %v after %q, want two attempts, then the handshake", err, got)
+	}
+}

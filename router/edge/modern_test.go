@@ -239,6 +239,8 @@ func TestMRTREnds(t *testing.T) {
 	p.send(cancelOf("1", `"enough"`))
 	mcptest.Eventually(t, "it is cancelled", func() bool { var c *edge.Cancelled; return errors.As(w.srv.lastCause(), &c) })
 	equal(t, "in flight, the one whose client is away", w.edge.Tracked(), 1)
+	p.finish()
+	equal(t, "in flight after the client's end", w.edge.Tracked(), 0)
 }
 
 // A result between round trips waits for the next round trip, for a bounded time.

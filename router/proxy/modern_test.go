@@ -417,9 +417,17 @@ func TestMissingCapabilities(t *testing.T) {
 // A call that waits for its user keeps a shared server from asking callers other than its own. They are told so, even if
 // the server passes the refusal on as the error of its call, as go-sdk does.
 func TestCallsThatWaitForTheirUser(t *testing.T) {
-	s := newServer("ask")
+	s, expired := newServer("ask", "brief"), make(chan struct{})
 	s.on = func(r *request) bool {
-		if r.name() != "ask" {
+		switch r.name() {
+		case "ask":
+		case "brief": // the server has a time limit for the answer
+			r.send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"m"}}`)
+			<-expired
+			r.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`)
+			r.result(`{"content":[],"got":"nothing"}`)
+			return true
+		default:
 			return false
 		}
 		if m := r.ask("elicitation/create", `{"message":"m"}`); m.Err != nil {
@@ -430,32 +438,36 @@ func TestCallsThatWaitForTheirUser(t *testing.T) {
 		return true
 	}
 	w := newWorld(t, func(o *setup) { o.edge.Keys = restricted(t, keyOf("A"), keyOf("B")) }, place{"s", overPipe, s, ""})
-	call := func(key, more string) *answer {
+	call := func(key, tool, more string) *answer {
 		meta := strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":{"elicitation":{}}`, 1)
 		header := http.Header{"X-Api-Key": {"secret-" + key}}
-		return w.modernWith(header, proxyPath, "tools/call", `{"name":"s__ask",`+more+meta+`}`, "s__ask")
+		return w.modernWith(header, proxyPath, "tools/call", `{"name":"`+tool+`",`+more+meta+`}`, tool)
 	}
-	var retries []string
-	for range 2 { // while one call of A waits, another may ask
-		a := call("A", "")
+	tools, retries := []string{"s__ask", "s__ask", "s__brief"}, []string(nil)
+	for _, tool := range tools { // while one call of A waits, another may ask
+		a := call("A", tool, "")
 		if !strings.Contains(a.result, `"input_required"`) {
 			t.Fatalf("got %s %s %s, want input_required", a.result, a.err, a.refused)
 		}
 		retries = append(retries, `"inputResponses":{"q1":{"action":"accept"}},"requestState":`+string(jsonrpc.Get([]byte(a.result), "requestState"))+`,`)
 	}
-	a := call("B", "")
+	a := call("B", "s__ask", "")
 	for _, want := range []string{`"code":-32603`, "server s needs an answer to elicitation/create", "several clients", "Call again", `"server":"s"`} {
 		if !strings.Contains(a.err, want) {
 			t.Errorf("another caller: got %s %s %s, want %s", a.result, a.err, a.refused, want)
 		}
 	}
-	for _, retry := range retries {
-		if a := call("A", retry); !strings.Contains(a.result, `"got":{"action":"accept"}`) {
+	for _, retry := range retries[:2] {
+		if a := call("A", "s__ask", retry); !strings.Contains(a.result, `"got":{"action":"accept"}`) {
 			t.Errorf("the retry: got %s %s %s, want the result", a.result, a.err, a.refused)
 		}
 	}
-	if a := call("B", ""); !strings.Contains(a.result, `"input_required"`) {
-		t.Errorf("another caller after them: got %s %s %s, want input_required", a.result, a.err, a.refused)
+	close(expired)
+	mcptest.Eventually(t, "another caller to be asked after them", func() bool {
+		return strings.Contains(call("B", "s__ask", "").result, `"input_required"`)
+	})
+	if a := call("A", "s__brief", retries[2]); !strings.Contains(a.result, `"got":"nothing"`) {
+		t.Errorf("the retry after the limit of the server: got %s %s %s, want the result", a.result, a.err, a.refused)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-var updateManifests = flag.Bool("update", false, "write deploy/kubernetes/nexus.yaml as the chart makes it")
+var update = flag.Bool("update", false, "rewrite generated files: deploy/kubernetes/nexus.yaml, docs/compatibility.md")
 
 // What packages and images start are commands and options of the program.
 func TestPackagedCommands(t *testing.T) {
@@ -180,7 +180,7 @@ func TestChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	const file = "deploy/kubernetes/nexus.yaml"
-	if *updateManifests {
+	if *update {
 		if err := os.WriteFile(filepath.Join("..", file), []byte(made.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}

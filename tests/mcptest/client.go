@@ -8,47 +8,64 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // Modern is the protocol version without sessions.
-const Modern = "2026-07-28"
+const Modern = string(protocol.V20260728)
 
-// Client is a client of one surface over streamable HTTP. Without a Session it is served as one that says
-// nothing about itself, or as one of 2026-07-28 if that is its Version.
+// Client is a client of one surface over streamable HTTP, or over HTTP+SSE after OpenSSE. Without a Session it is
+// served as one that says nothing about itself, or as one of 2026-07-28 if that is its Version.
 type Client struct {
-	URL     string
-	HTTP    *http.Client
-	Session string
-	Version string // of the protocol; empty = not said
+	URL          string // takes messages
+	HTTP         *http.Client
+	Session      string
+	Version      string                 // of the protocol; empty = not said
+	Capabilities string                 // raw JSON; empty = roots alone
+	Answers      func(m Message) string // raw results for requests of the server; nil = there are no roots
 
 	last atomic.Int64
+
+	mu      sync.Mutex
+	heard   []Message
+	replies map[string]chan Message // by id; nil but over HTTP+SSE
 }
 
 // Dial opens a session.
 func Dial(ctx context.Context, hc *http.Client, url string) (*Client, error) {
 	c := &Client{URL: url, HTTP: hc}
-	resp, err := c.Post(ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"mcptest","version":"1"}}}`)
-	if err != nil {
-		return nil, fmt.Errorf("initialize: %w", err)
-	}
-	defer resp.Body.Close()
-	if c.Session = resp.Header.Get("Mcp-Session-Id"); c.Session == "" {
-		return nil, fmt.Errorf("initialize: got status %d and no session", resp.StatusCode)
-	}
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return nil, fmt.Errorf("initialize: %w", err)
-	}
-	done, err := c.Post(ctx, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	if err != nil {
-		return nil, fmt.Errorf("initialized: %w", err)
-	}
-	return c, done.Body.Close()
+	return c, c.Initialize(ctx)
 }
+
+// Initialize opens a session of the client's version, or of 2025-11-25.
+func (c *Client) Initialize(ctx context.Context) error {
+	r := c.DoAs(ctx, "0", "initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}`,
+		cmp.Or(c.Version, "2025-11-25"), c.capabilities(), clientInfo))
+	if r.Err != nil || c.Session == "" && c.replies == nil {
+		return fmt.Errorf("initialize: got status %d and session %q: %w", r.Status, c.Session, r.Err)
+	}
+	return c.Notify(ctx, "notifications/initialized", "{}")
+}
+
+// Notify sends a notification.
+func (c *Client) Notify(ctx context.Context, method, params string) error {
+	resp, err := c.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return resp.Body.Close()
+}
+
+const clientInfo = `{"name":"mcptest","version":"1"}`
+
+func (c *Client) capabilities() string { return cmp.Or(c.Capabilities, `{"roots":{}}`) }
 
 // Close ends the session.
 func (c *Client) Close(ctx context.Context) error {
@@ -73,6 +90,9 @@ func (c *Client) send(ctx context.Context, method, raw string) (*http.Response, 
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if c.Session != "" {
 		req.Header.Set("Mcp-Session-Id", c.Session)
+		if c.Version >= "2025-06-18" {
+			req.Header.Set("MCP-Protocol-Version", c.Version)
+		}
 	}
 	if c.Version == Modern {
 		var m Message
@@ -108,25 +128,68 @@ func (c *Client) Do(ctx context.Context, method, params string) Reply {
 	return c.DoAs(ctx, strconv.FormatInt(c.last.Add(1), 10), method, params)
 }
 
-// DoAs is Do with a raw id.
+// DoAs is Do with a raw id. In 2026-07-28 it answers what the server asks and sends the request again, with a new id.
 func (c *Client) DoAs(ctx context.Context, id, method, params string) Reply {
-	if c.Version == Modern {
-		meta := jsonrpc.Get([]byte(params), "_meta")
-		for name, value := range map[string]string{"protocolVersion": `"` + Modern + `"`, "clientCapabilities": `{}`,
-			"clientInfo": `{"name":"mcptest","version":"1"}`} {
-			meta = jsonrpc.Set(meta, "io.modelcontextprotocol/"+name, []byte(value))
-		}
-		params = string(jsonrpc.Set([]byte(params), "_meta", meta))
+	if c.Version != Modern {
+		return c.doOnce(ctx, id, method, params)
 	}
+	meta := jsonrpc.Get([]byte(params), "_meta")
+	for name, value := range map[string]string{"protocolVersion": `"` + Modern + `"`, "clientInfo": clientInfo,
+		"clientCapabilities": c.capabilities()} {
+		meta = jsonrpc.Set(meta, "io.modelcontextprotocol/"+name, []byte(value))
+	}
+	params = string(jsonrpc.Set([]byte(params), "_meta", meta))
+	for {
+		r := c.doOnce(ctx, id, method, params)
+		if jsonrpc.Text(jsonrpc.Get(r.Result, "resultType")) != "input_required" {
+			return r
+		}
+		var asked struct {
+			InputRequests map[string]Message
+			RequestState  json.RawMessage
+		}
+		if r.Err = json.Unmarshal(r.Result, &asked); r.Err != nil {
+			return r
+		}
+		var answers []byte
+		for key, m := range asked.InputRequests {
+			answers = jsonrpc.Set(answers, key, []byte(c.result(m)))
+		}
+		again := jsonrpc.Set([]byte(params), "inputResponses", answers)
+		if asked.RequestState != nil {
+			again = jsonrpc.Set(again, "requestState", asked.RequestState)
+		}
+		id, params = strconv.FormatInt(c.last.Add(1), 10), string(again)
+	}
+}
+
+func (c *Client) doOnce(ctx context.Context, id, method, params string) Reply {
+	came := make(chan Message, 1)
+	c.mu.Lock()
+	if c.replies != nil {
+		c.replies[id] = came
+	}
+	c.mu.Unlock()
 	resp, err := c.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
 	if err != nil {
 		return Reply{Err: err}
 	}
 	defer resp.Body.Close()
-	return c.Read(ctx, resp)
+	if method == "initialize" {
+		c.Session = resp.Header.Get("Mcp-Session-Id")
+	}
+	if c.replies == nil || resp.StatusCode != http.StatusAccepted {
+		return c.Read(ctx, resp)
+	}
+	select {
+	case m := <-came:
+		return Reply{Status: resp.StatusCode, Message: m}
+	case <-ctx.Done():
+		return Reply{Status: resp.StatusCode, Err: ctx.Err()}
+	}
 }
 
-// Read reads an answer to its end. What the server asks meanwhile is answered as a client without roots does.
+// Read reads an answer to its end. What the server asks meanwhile is answered.
 func (c *Client) Read(ctx context.Context, resp *http.Response) Reply {
 	r := Reply{Status: resp.StatusCode}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
@@ -145,8 +208,11 @@ func (c *Client) Read(ctx context.Context, resp *http.Response) Reply {
 		err := json.Unmarshal([]byte(data), &m)
 		switch {
 		case bad != nil:
-		case err == nil && m.ID != nil && m.Method != "":
-			bad = c.answer(ctx, m)
+		case err == nil && m.Method != "":
+			if m.ID == nil {
+				r.take(m)
+			}
+			bad = c.hear(ctx, m)
 		case err == nil:
 			r.take(m)
 		default:
@@ -159,12 +225,35 @@ func (c *Client) Read(ctx context.Context, resp *http.Response) Reply {
 	return r
 }
 
-func (c *Client) answer(ctx context.Context, m Message) error {
-	resp, err := c.Post(ctx, m.Response(`{"roots":[]}`))
+// hear notes a notification and answers a request of the server.
+func (c *Client) hear(ctx context.Context, m Message) error {
+	if m.ID == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.heard = append(c.heard, m)
+		return nil
+	}
+	resp, err := c.Post(ctx, m.Response(c.result(m)))
 	if err != nil {
 		return fmt.Errorf("answering %s: %w", m.Method, err)
 	}
 	return resp.Body.Close()
+}
+
+func (c *Client) result(m Message) string {
+	if c.Answers == nil {
+		return `{"roots":[]}`
+	}
+	return c.Answers(m)
+}
+
+// Heard reports whether a notification of a method with a part has come, on any stream.
+func (c *Client) Heard(method, part string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.heard, func(m Message) bool {
+		return m.Method == method && strings.Contains(string(m.Params), part)
+	})
 }
 
 func (r *Reply) take(m Message) {

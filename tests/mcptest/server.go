@@ -9,9 +9,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // Message is a JSON-RPC message with its parts as they stood.
@@ -94,13 +97,17 @@ type Server struct {
 	OnMessage func(ctx context.Context, m Message, send func(raw string)) bool
 	// Stateless serves streamable HTTP without sessions, and answers each tool call with a stream.
 	Stateless bool
+	// Version is the protocol version that the server speaks alone, with all that its methods and tools need of it, see
+	// era.go; empty = 2025-11-25 with tools alone.
+	Version string
 
 	mu       sync.Mutex
 	tools    string
 	sessions map[string]chan string // what goes to the stream of each
 	streams  map[string]*sseStream  // of HTTP+SSE, by session
 	running  map[string]context.CancelFunc
-	asked    map[string]chan struct{} // by id of our own requests
+	asked    map[string]chan Message // by id of our own requests
+	era      era
 }
 
 // SetTools replaces the list of tools by a raw JSON array and announces that.
@@ -111,7 +118,7 @@ func (s *Server) SetTools(raw string) {
 	s.Notify(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 }
 
-// Notify sends a raw notification on the stream of each session over streamable HTTP, unless its queue is full.
+// Notify sends a raw notification on the stream of each session, unless its queue is full.
 func (s *Server) Notify(raw string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,6 +128,9 @@ func (s *Server) Notify(raw string) {
 		default: // the queue is full
 		}
 	}
+	for _, st := range s.streams {
+		st.write("event: message\ndata: " + raw + "\n\n")
+	}
 }
 
 // Forget forgets all sessions, as a restart does.
@@ -129,13 +139,15 @@ func (s *Server) Forget() {
 	defer s.mu.Unlock()
 	clear(s.sessions)
 	clear(s.streams)
+	s.era.subscribed.Store(false)
+	s.era.level.Store(false)
 }
 
 const hello = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"mcptest","version":"1"}}`
 
 // Answer serves one message and hands what it has to say to send, the response last.
 func (s *Server) Answer(ctx context.Context, m Message, send func(raw string)) {
-	if s.OnMessage != nil && s.OnMessage(ctx, m, send) {
+	if s.OnMessage != nil && s.OnMessage(ctx, m, send) || s.Version != "" && s.answerInEra(ctx, m, send) {
 		return
 	}
 	switch m.Method {
@@ -161,6 +173,9 @@ func (s *Server) Answer(ctx context.Context, m Message, send func(raw string)) {
 		s.mu.Lock()
 		cancel := s.running[string(p.ID)]
 		s.mu.Unlock()
+		if _, known := s.era.calls.LoadAndDelete(string(p.ID)); known {
+			s.era.cancelled.Add(1)
+		}
 		if cancel != nil {
 			cancel()
 		}
@@ -170,7 +185,7 @@ func (s *Server) Answer(ctx context.Context, m Message, send func(raw string)) {
 		delete(s.asked, string(m.ID))
 		s.mu.Unlock()
 		if answered != nil {
-			close(answered)
+			answered <- m
 		}
 	default:
 		if m.ID != nil {
@@ -204,17 +219,23 @@ func (s *Server) call(ctx context.Context, m Message, send func(raw string)) {
 		}
 		s.running[string(m.ID)] = cancel
 		s.mu.Unlock()
+		s.era.calls.Store(string(m.ID), true)
 		defer func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			delete(s.running, string(m.ID))
 		}()
 		if !s.work(ctx, c, time.Duration(args.MS)*time.Millisecond, send) {
+			if s.Version == Modern { // the end of the stream cancels
+				s.era.cancelled.Add(1)
+			}
 			return
 		}
 	}
-	if c.Name == "ask" && !s.ask(ctx, send) {
-		return
+	if c.Name == "ask" {
+		if _, ok := s.ask(ctx, "roots/list", "{}", send); !ok {
+			return
+		}
 	}
 	text := string(c.Arguments)
 	if c.Name == "pid" {
@@ -224,12 +245,12 @@ func (s *Server) call(ctx context.Context, m Message, send func(raw string)) {
 	send(m.Response(`{"content":[{"type":"text","text":` + string(quoted) + `}]}`))
 }
 
-// ask asks for roots and waits for the answer, whatever it is. It returns false when ctx ends first.
-func (s *Server) ask(ctx context.Context, send func(raw string)) bool {
-	id, answered := `"`+rand.Text()+`"`, make(chan struct{})
+// ask asks the client and waits for the answer, whatever it is. It returns false when ctx ends first.
+func (s *Server) ask(ctx context.Context, method, params string, send func(raw string)) (answer Message, ok bool) {
+	id, answered := `"`+rand.Text()+`"`, make(chan Message, 1)
 	s.mu.Lock()
 	if s.asked == nil {
-		s.asked = map[string]chan struct{}{}
+		s.asked = map[string]chan Message{}
 	}
 	s.asked[id] = answered
 	s.mu.Unlock()
@@ -238,12 +259,12 @@ func (s *Server) ask(ctx context.Context, send func(raw string)) bool {
 		defer s.mu.Unlock()
 		delete(s.asked, id)
 	}()
-	send(`{"jsonrpc":"2.0","id":` + id + `,"method":"roots/list"}`)
+	send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
 	select {
-	case <-answered:
-		return true
+	case answer = <-answered:
+		return answer, true
 	case <-ctx.Done():
-		return false
+		return answer, false
 	}
 }
 
@@ -285,7 +306,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.OnHTTP != nil && s.OnHTTP(w, r, m) {
 		return
 	}
-	if s.Stateless {
+	if s.Stateless || s.Version == Modern {
 		if r.Method == http.MethodPost {
 			s.post(w, r, m)
 		} else {
@@ -325,8 +346,12 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, m Message) {
 		return
 	}
 	name := m.Call().Name
-	streams := name == "slow" || name == "wait" || name == "ask" || s.Stateless && m.Method == "tools/call"
+	streams := name == "slow" || name == "wait" || name == "ask" ||
+		(s.Stateless || s.Version != "") && m.Method == "tools/call" || m.Method == protocol.MethodListen
 	if !streams {
+		if s.Version == Modern && slices.Contains(removed, m.Method) {
+			w.WriteHeader(http.StatusNotFound)
+		}
 		w.Header().Set("Content-Type", "application/json")
 		s.Answer(r.Context(), m, func(raw string) { _, _ = io.WriteString(w, raw) }) // a router that is gone hears nothing
 		return

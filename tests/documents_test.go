@@ -166,7 +166,7 @@ func TestDocumentedCommands(t *testing.T) {
 			"config/servers.yaml": documentServers, "config/settings.yaml": "", "other.yaml": "execution: {max_parallel: 2}\n",
 			"FILE":                  `{"mcpServers": {"hr": {"command": "bin/nexus", "args": ["stdio", "--demo"]}}}`,
 			"CASES":                 "- {id: lisbon, query: Who works in Lisbon?}\n",
-			"home/.cursor/mcp.json": `{"mcpServers": {"docs": {"url": "http://127.0.0.1:9/mcp"}}}`,
+			"home/.cursor/mcp.json": `{"mcpServers": {"docs": {"command": "bin/nexus", "args": ["stdio", "--demo"]}}}`,
 			"home/.config/Claude/claude_desktop_config.json": "{}",
 		}
 		if page == "README.md" { // it begins without a configuration

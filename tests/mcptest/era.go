@@ -111,12 +111,9 @@ func (s *Server) answerInEra(ctx context.Context, m Message, send func(raw strin
 
 // listen sends the notifications that a request asks for until ctx ends.
 func (s *Server) listen(ctx context.Context, m Message, send func(raw string)) {
-	id, out := "listen "+rand.Text(), make(chan string, 16)
+	id := "listen " + rand.Text()
 	s.mu.Lock()
-	if s.sessions == nil {
-		s.sessions = map[string]chan string{}
-	}
-	s.sessions[id] = out
+	out := s.open(id)
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()

@@ -318,10 +318,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	if m.Method == "initialize" {
 		session = rand.Text()
-		if s.sessions == nil {
-			s.sessions = map[string]chan string{}
-		}
-		s.sessions[session] = make(chan string, 16)
+		s.open(session)
 	}
 	out := s.sessions[session]
 	if r.Method == http.MethodDelete {
@@ -337,6 +334,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Mcp-Session-Id", session)
 		s.post(w, r, m)
 	}
+}
+
+// open returns a queue for the notifications of a new session. The caller holds mu.
+func (s *Server) open(session string) chan string {
+	if s.sessions == nil {
+		s.sessions = map[string]chan string{}
+	}
+	s.sessions[session] = make(chan string, 16)
+	return s.sessions[session]
 }
 
 func (s *Server) post(w http.ResponseWriter, r *http.Request, m Message) {

@@ -44,6 +44,7 @@ func TestOAuth(t *testing.T) {
 		t.Errorf("status: got %q", got)
 	}
 	auth(2, "login", "other")
+	auth(2, "login", "hr", "--scope", "two words")
 	auth(2, "logout", "open")
 
 	logIn(t, command(t.TempDir(), append([]string{"auth", "login", "hr"}, config...)...))

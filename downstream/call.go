@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
-	"github.com/agenticnexus/agenticnexus/internal/texts"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 )
@@ -229,55 +227,18 @@ func reasonOf(err error) string {
 	return reason.Cancelled
 }
 
-// send makes one attempt. If it fails because the server's request was refused, the reply or the error tells why: a
-// server may pass on the code of the refusal as that of the call.
+// send makes one attempt.
 func (c *callChain) send(ctx context.Context, r *Request) (link.Reply, error) {
-	var refused atomic.Pointer[InputError]
-	var missing atomic.Pointer[[]byte] // the error for a client without the capability
-	refuse := func(method, why string) {
-		refused.Store(&InputError{Server: r.Server, Method: texts.Line(method, 100), Why: why})
+	qs := &questions{Request: r}
+	hooks := &server.CallHooks{Client: r.Client, Notify: r.Notify, Pause: r.pause, Permit: r.permit, Ctx: ctx}
+	if r.Ask != nil {
+		hooks.Ask = qs.ask
 	}
-	ask := r.Ask
-	if ask != nil {
-		ask = func(ctx context.Context, q ServerRequest) ([]byte, []byte) {
-			result, rpcErr := r.Ask(ctx, q)
-			switch {
-			case codeOf(rpcErr) == jsonrpc.CodeMissingCapability: // not known to servers of earlier versions
-				missing.Store(&rpcErr)
-				return nil, nil
-			case result == nil && rpcErr == nil:
-				refuse(q.Method, clientNotAsked)
-			}
-			return result, rpcErr
-		}
-	}
-	call := &link.Call{
+	return qs.outcome(r.connection().Call(ctx, &link.Call{
 		Method: r.Method, Params: r.announced(), Progress: r.Progress, Sent: r.Sent, Streams: r.Streams, Reserve: r.Reserve,
 		Client: r.Client, Caller: r.Caller, Gone: r.Gone, Header: r.server.Config.Forwarded(r.Header),
-		Crowded: func(method string) {
-			refuse(method, "it does not name its call, and several clients have calls in flight. "+r.server.Config.WhatHelps())
-			if r.Yield != nil {
-				r.Yield()
-			}
-		},
-		HandlerData: &server.CallHooks{
-			Client: r.Client, Ask: ask, Notify: r.Notify, Pause: r.pause, Permit: r.permit, Ctx: ctx,
-		},
-	}
-	reply, err := r.connection().Call(ctx, call, r.Tool)
-	if known := missing.Load(); known != nil && err == nil && errorType(reply, nil) != "" {
-		return link.Reply{Err: *known, Modern: reply.Modern}, nil
-	}
-	if known := refused.Load(); known != nil && codeOf(reply.Err) == jsonrpc.CodeMethodNotFound {
-		return link.Reply{}, known
-	}
-	return reply, err
-}
-
-// codeOf returns the code of a raw error; 0 for none.
-func codeOf(rpcErr []byte) int {
-	code, _ := strconv.Atoi(string(jsonrpc.Get(rpcErr, "code")))
-	return code
+		Crowded: qs.crowded, HandlerData: hooks,
+	}, r.Tool))
 }
 
 // announced returns the params without capabilities of a client of 2026-07-28 that the server may not use.

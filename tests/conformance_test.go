@@ -29,7 +29,6 @@ import (
 // Names are those of scenarios, or of checks in them.
 var impossible = map[string]string{
 	"input-required-result-basic-elicitation": "requests of handshake servers have no keys, and the check wants its own",
-	"input-required-result-multi-round":       "go-sdk asks a client with a handshake once, then answers with a result of 2026-07-28",
 	"input-required-result-capability-check": "a handshake server learns of capabilities once in its session, which " +
 		"clients of 2026-07-28 share",
 	"server-stateless sep-2575-server-rejects-undeclared-capability": "as before; the tool asks for nothing and reads the " +

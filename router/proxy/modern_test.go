@@ -414,6 +414,42 @@ func TestMissingCapabilities(t *testing.T) {
 	}
 }
 
+// A server of go-sdk asks a client with a handshake only once. What it wants to know after that is asked, too.
+func TestSecondRoundOfHandshakeServers(t *testing.T) {
+	s := newServer("form")
+	s.on = func(r *request) bool {
+		switch {
+		case r.Method != "tools/call":
+			return false
+		case jsonrpc.Get(r.Params, "requestState") != nil:
+			r.result(`{"content":[],"seen":` + string(r.Params) + `}`)
+		default:
+			r.ask("elicitation/create", `{"message":"1"}`)
+			r.result(`{"content":[],"requestState":` + state + `,"inputRequests":{"b":{"method":"elicitation/create","params":{"message":"2"}}}}`)
+		}
+		return true
+	}
+	w := newWorld(t, nil, place{"s", overHTTP, s, ""})
+	const answer = `{"action":"accept","content":{"n":1.0}}`
+	c := w.dialAs(proxyPath, "test", func(jsonrpc.Message) string { return `"result":` + answer })
+	a := c.call("s__form")
+	if !strings.Contains(a.result, `"inputResponses":{"b":`+answer+`}`) || !strings.Contains(a.result, state) || len(c.questions()) != 2 {
+		t.Errorf("handshake client: got %s %s and %d questions, want the second answer at the server", a.result, a.err, len(c.questions()))
+	}
+	meta, more := strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":{"elicitation":{}}`, 1), ""
+	for _, round := range []struct{ key, want string }{
+		{"q1", `"q1":{"method":"elicitation/create","params":{"message":"Server s asks: 1"}}`},
+		{"b", `"b":{"method":"elicitation/create","params":{"message":"Server s asks: 2"}}`},
+		{"", `"inputResponses":{"b":` + answer + `}`},
+	} {
+		a := w.modernWith(http.Header{}, proxyPath, "tools/call", `{"name":"s__form",`+more+meta+`}`, "s__form")
+		if !strings.Contains(a.result, round.want) {
+			t.Errorf("modern client: got %s %s, want %s", a.result, a.err, round.want)
+		}
+		more = fmt.Sprintf(`"inputResponses":{%q:%s},"requestState":%s,`, round.key, answer, jsonrpc.Get([]byte(a.result), "requestState"))
+	}
+}
+
 // A call that waits for its user keeps a shared server from asking callers other than its own. They are told so, even if
 // the server passes the refusal on as the error of its call, as go-sdk does.
 func TestCallsThatWaitForTheirUser(t *testing.T) {

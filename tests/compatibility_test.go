@@ -36,6 +36,19 @@ func (p *eraPair) awaits(happens func() bool) bool {
 	return true
 }
 
+// hears reports whether the client hears of an announcement before ctx ends. It is made again from time to time, because
+// the router may not listen yet.
+func (p *eraPair) hears(method, part string, announce func()) bool {
+	last := time.Time{}
+	return p.awaits(func() bool {
+		if time.Since(last) > 100*time.Millisecond {
+			last = time.Now()
+			announce()
+		}
+		return p.client.Heard(method, part)
+	})
+}
+
 // try tries a feature. What is not expected to work gets little time.
 func (p *eraPair) try(f feature, fails bool) bool {
 	limit := mcptest.Patience
@@ -110,12 +123,10 @@ var features = []feature{
 		if p.client.Version != mcptest.Modern { // it has subscribed where it listens
 			p.client.Do(p.ctx, "resources/subscribe", fmt.Sprintf(`{"uri":%q}`, p.of+mcptest.Resource))
 		}
-		p.server.Update()
-		return p.awaits(func() bool { return p.client.Heard("notifications/resources/updated", mcptest.Resource) })
+		return p.hears("notifications/resources/updated", mcptest.Resource, p.server.Update)
 	}},
 	{name: "changes of lists", about: "The server announces a change of its tools.", works: func(p *eraPair) bool {
-		p.server.SetTools(mcptest.Tools)
-		return p.awaits(func() bool { return p.client.Heard("notifications/tools/list_changed", "") })
+		return p.hears("notifications/tools/list_changed", "", func() { p.server.SetTools("") })
 	}},
 	{name: "log messages", about: "The server sends a log message of the level that the client has asked for.", works: func(p *eraPair) bool {
 		level := `"io.modelcontextprotocol/logLevel":"debug"`

@@ -45,6 +45,9 @@ func (c *callChain) bridge(next callFunc) callFunc {
 		for err == nil && reply.Err == nil {
 			required, problem := in.required(reply)
 			if problem != nil || !required {
+				if reply.Modern {
+					reply.Result = link.Older(reply.Result)
+				}
 				return reply, problem
 			}
 			following := *r

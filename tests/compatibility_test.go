@@ -175,10 +175,7 @@ type fault struct {
 	why              string
 }
 
-var faults = []fault{
-	{"resource updates", protocol.Versions(), []protocol.Version{protocol.V20260728}, "the router does not ask such servers for updates"},
-	{"log messages", protocol.Handshake(), []protocol.Version{protocol.V20260728}, "the router does not pass the level on with each request"},
-}
+var faults []fault
 
 // TestCompatibility lets clients of each version work with servers of each, and checks docs/compatibility.md, which says
 // what works. Run with -update to rewrite it. What a fault names must fail.

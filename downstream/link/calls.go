@@ -81,7 +81,7 @@ func (t *pendingCalls) add(ctx context.Context, call *Call) *pending {
 	c.id = t.last
 	c.wire = jsonrpc.IntID(c.id)
 	t.byID[c.id] = c
-	if call.listens {
+	if call.listens != nil {
 		t.listens++
 	}
 	return c
@@ -92,7 +92,7 @@ func (t *pendingCalls) remove(c *pending) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byID, c.id)
-	if c.call.listens {
+	if c.call.listens != nil {
 		t.listens--
 	}
 	if len(t.byID) == t.listens && t.drained != nil {

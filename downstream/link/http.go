@@ -456,7 +456,7 @@ func (t *httpTransport) events(ctx context.Context, b *responseBody, c *pending)
 			return m, nil
 		}
 		b.ReadCloser.Close()
-		final := last == "" || c.call.listens || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes
+		final := last == "" || c.call.listens != nil || errors.Is(err, errTooLong) || errors.Is(err, errNoRoom) || resumed == maxResumes
 		if final || !t.resume(ctx, b, last, retry) {
 			b.cancel()
 			return jsonrpc.Message{}, t.s.readFailure(err, t.s.opts.MaxMessage)

@@ -42,7 +42,7 @@ func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
 		in.s.listener.acknowledged(m.Params, stream)
 		return
 	}
-	if stream != nil && stream.call.listens {
+	if stream != nil && stream.call.listens != nil {
 		stream = nil // what it carries belongs to no call
 	}
 	switch {

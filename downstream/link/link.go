@@ -83,8 +83,11 @@ type Call struct {
 	Header      http.Header          // added to the request's own, over HTTP; may be nil
 
 	probe     bool // it tests whether the server knows the session
-	listens   bool // it stays open for notifications and no caller waits for its end
 	discovers bool // it is the first request, of the modern era
+
+	// listens is called with the filter that the server accepts for a request that stays open for notifications, and
+	// whose end no caller waits for. It is nil for others.
+	listens func(filter []byte)
 }
 
 // Reply is a server's response: a raw result or a raw error.

@@ -20,12 +20,14 @@ const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
 	metaServer       = "io.modelcontextprotocol/serverInfo"
 )
 
 // inEra adapts raw params to the server's era. In the modern era, _meta names the version and the client, unless the
 // client behind the call has set them. A server of another era must not see a version that its session does not use.
-func (s *Session) inEra(params []byte, modern bool) []byte {
+func (s *Session) inEra(call *Call, params []byte) []byte {
+	modern := s.modern || call.discovers
 	named := bytes.Contains(params, []byte(metaVersion))
 	if named == modern {
 		return params
@@ -47,6 +49,9 @@ func (s *Session) inEra(params []byte, modern bool) []byte {
 	meta = jsonrpc.Set(meta, metaCapabilities, capabilities)
 	if info != nil {
 		meta = jsonrpc.Set(meta, metaClient, info)
+	}
+	if level := s.older.logLevel(); level != nil && call.listens == nil && jsonrpc.Get(meta, metaLogLevel) == nil {
+		meta = jsonrpc.Set(meta, metaLogLevel, level)
 	}
 	meta = jsonrpc.Set(meta, metaVersion, []byte(jsonrpc.StringID(versionModern)))
 	return jsonrpc.Set(params, "_meta", meta)
@@ -121,7 +126,7 @@ func (l *listener) filter() (filter []byte) {
 
 // open sends a request and waits for its end. again reports whether to send another after a pause of at least retry.
 func (l *listener) open(params []byte) (retry time.Duration, again bool) {
-	reply, err := l.s.Call(l.s.ctx, &Call{Method: protocol.MethodListen, Params: params, listens: true})
+	reply, err := l.s.Call(l.s.ctx, &Call{Method: protocol.MethodListen, Params: params, listens: l.accept})
 	l.mu.Lock()
 	l.members = nil
 	l.mu.Unlock()
@@ -148,11 +153,15 @@ func (l *listener) acknowledged(params []byte, stream *pending) {
 	if stream == nil {
 		stream = l.s.calls.find(jsonrpc.Get(params, "_meta", protocol.MetaSubscription))
 	}
-	if stream == nil || !stream.call.listens {
+	if stream == nil || stream.call.listens == nil {
 		l.s.logger.Debug("server acknowledged an unknown request", "server", l.s.server, "method", protocol.MethodListen)
 		return
 	}
-	accepted := jsonrpc.Get(params, "notifications")
+	stream.call.listens(jsonrpc.Get(params, "notifications"))
+}
+
+// accept handles the filter that the server has accepted.
+func (l *listener) accept(accepted []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.openings++

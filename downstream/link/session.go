@@ -43,6 +43,7 @@ type Session struct {
 	inbox     inbox
 	unawaited unawaited
 	listener  listener
+	older     older
 	rest      time.Duration // for a clean end if the handshake fails
 	begun     atomic.Bool   // notifications/initialized has been sent
 	batches   atomic.Bool   // the server may send batches: it speaks 2025-03-26
@@ -61,7 +62,7 @@ func newSession(opts Options) *Session {
 	s := &Session{opts: opts, lifetime: newLifetime(opts), rest: closeTimeout}
 	s.inbox = inbox{s: s, replies: make(chan struct{}, maxReplies)}
 	s.unawaited = unawaited{s: s, sent: make(chan struct{}, 1)}
-	s.listener.s = s
+	s.listener.s, s.older.s = s, s
 	s.calls.start()
 	return s
 }
@@ -119,13 +120,21 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return Reply{}, context.Cause(ctx)
 	}
+	if s.modern {
+		if reply, ok, err := s.older.serve(ctx, call); ok {
+			if call.Sent != nil {
+				call.Sent()
+			}
+			return reply, err
+		}
+	}
 	c := s.calls.add(ctx, call)
 	defer s.calls.remove(c)
 	params := call.Params
 	if call.Progress != nil {
 		params = withToken(params, c.wire)
 	}
-	params = s.inEra(params, s.modern || call.discovers)
+	params = s.inEra(call, params)
 	c.params = params
 	message := jsonrpc.Request(c.wire, call.Method, params)
 	s.trace("to server", message)
@@ -155,8 +164,15 @@ func (s *Session) Notify(ctx context.Context, method string, params []byte) erro
 	if err := s.Err(); err != nil {
 		return err
 	}
-	if method == "notifications/initialized" && (s.modern || s.begun.Swap(true)) {
-		return nil
+	switch method {
+	case "notifications/initialized":
+		if s.modern || s.begun.Swap(true) {
+			return nil
+		}
+	case "notifications/roots/list_changed":
+		if s.modern { // which has none
+			return nil
+		}
 	}
 	message := jsonrpc.Notification(method, params)
 	s.trace("to server", message)

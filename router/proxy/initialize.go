@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -53,7 +54,11 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 		if a == nil {
 			a = []byte(assumed)
 		}
-		a = s.offered(x, servers[i], withoutSubscribe(a))
+		modern := protocol.Version(jsonrpc.Text(jsonrpc.Get(a, "protocolVersion"))).AtLeast(protocol.V20260728)
+		if modern && !x.Version.AtLeast(protocol.V20260728) {
+			a = link.Older(a)
+		}
+		a = s.offered(x, servers[i], a)
 		if s.only != "" && answers[i] != nil {
 			return a, nil
 		}
@@ -71,15 +76,6 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 
 // assumed is the answer assumed of a server that is not connected, so that the client lists its items later.
 const assumed = `{"capabilities":{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":{"listChanged":true}}}`
-
-// withoutSubscribe removes from the answer of a server of 2026-07-28 the capability to subscribe to resources, because
-// the router does not.
-func withoutSubscribe(answer []byte) []byte {
-	if jsonrpc.Text(jsonrpc.Get(answer, "protocolVersion")) != string(protocol.V20260728) {
-		return answer
-	}
-	return without(answer, "capabilities", "resources", "subscribe")
-}
 
 // offered returns the answer of a server without the capabilities that the surface does not relay for this client, and
 // those that its caller may not use.

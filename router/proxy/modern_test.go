@@ -61,8 +61,8 @@ func TestModernClients(t *testing.T) {
 					t.Errorf("%s discover: got %s, want no handshake version", path, a.result)
 				}
 				subscribe := strings.Contains(a.result, `"subscribe":true`)
-				if subscribe != (kind != "modern") || !strings.Contains(a.result, `"listChanged":true`) {
-					t.Errorf("%s discover: got %s, want subscribe only if the router subscribes, and listChanged", path, a.result)
+				if !subscribe || !strings.Contains(a.result, `"listChanged":true`) {
+					t.Errorf("%s discover: got %s, want subscribe and listChanged", path, a.result)
 				}
 				for _, list := range kinds {
 					a := w.modern(path, list[0], "", "")
@@ -780,5 +780,69 @@ func TestModernServers(t *testing.T) {
 		if !strings.Contains(a.result, want) {
 			t.Errorf("got %s %s, want %s at the server", a.result, a.err, want)
 		}
+	}
+}
+
+// Clients with a handshake set log levels and subscribe at servers that have no requests for that, and see nothing of
+// the other era in results.
+func TestOlderRequestsOfModernServers(t *testing.T) {
+	for _, transport := range []string{overHTTP, overPipe} {
+		t.Run(transport, func(t *testing.T) {
+			s := withResources("file:///x")
+			s.modern, s.caps = true, `{"logging":{},"tools":{},"resources":{"subscribe":true}}`
+			s.raw["echo"] = `{"content":[],"resultType":"complete","ttlMs":1,"n":9007199254740993,"cacheScope":"private"}`
+			w := newWorld(t, nil, place{"s", transport, s, ""})
+			w.wait("s")
+			c := w.newClient("/servers/s/mcp")
+			hello := c.hello()
+			c.listen()
+			for _, member := range []string{"resultType", "ttlMs", "cacheScope", "supportedVersions"} {
+				if strings.Contains(hello.result, member) {
+					t.Errorf("initialize: got %s, want no %s", hello.result, member)
+				}
+			}
+			if !strings.Contains(hello.result, `"subscribe":true`) {
+				t.Errorf("initialize: got %s, want subscribe", hello.result)
+			}
+			if got, want := c.do("tools/call", `{"name":"echo"}`).result, `{"content":[],"n":9007199254740993}`; got != want {
+				t.Errorf("a call: got %s, want %s", got, want)
+			}
+			for _, row := range []struct{ method, params, result, err string }{
+				{"logging/setLevel", `{"level":"loud"}`, "", `"code":-32602`},
+				{"logging/setLevel", `{"level":"warning"}`, "{}", ""},
+				{"resources/subscribe", `{"uri":"file:///x"}`, "{}", ""},
+				{"resources/subscribe", `{"uri":"file:///x"}`, "{}", ""},
+			} {
+				if a := c.do(row.method, row.params); a.result != row.result || !strings.Contains(a.err, row.err) {
+					t.Errorf("%s %s: got %s %s, want %s %s", row.method, row.params, a.result, a.err, row.result, row.err)
+				}
+			}
+			c.do("tools/call", `{"name":"echo"}`)
+			calls := s.got("tools/call")
+			if level := `"io.modelcontextprotocol/logLevel":"warning"`; strings.Contains(calls[0], level) || !strings.Contains(calls[1], level) {
+				t.Errorf("got %q, want the level in the call after it was set", calls)
+			}
+			if a := w.modern("/servers/s/mcp", "tools/call", `"name":"echo"`, "echo"); a.result == "" ||
+				strings.Contains(s.got("tools/call")[2], "logLevel") {
+				t.Errorf("got %s %q, want no level in the call of a client of 2026-07-28", a.err, s.got("tools/call"))
+			}
+			want := `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///x"}}`
+			mcptest.Eventually(t, "the update", func() bool {
+				s.say(want)
+				return slices.Contains(c.heard(), want)
+			})
+			if got := s.got("subscriptions/listen"); len(got) != 1 || !strings.Contains(got[0], `"notifications":{"resourceSubscriptions":["file:///x"]}`) {
+				t.Errorf("got %q, want one request for the resource", got)
+			}
+			if a := c.do("resources/unsubscribe", `{"uri":"file:///x"}`); a.result != "{}" {
+				t.Errorf("unsubscribe: got %s", a.err)
+			}
+			mcptest.Eventually(t, "the end of the subscription", func() bool { return s.streams() == 0 })
+			for _, method := range []string{"logging/setLevel", "resources/subscribe", "resources/unsubscribe"} {
+				if got := s.got(method); len(got) > 0 {
+					t.Errorf("got %s %q at the server, want none", method, got)
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,162 @@
+package link
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+)
+
+// maxWatches is the number of resources that are subscribed to in one session of 2026-07-28, a request each.
+const maxWatches = 100
+
+// older serves what 2026-07-28 has no requests for: log levels of sessions, and subscriptions to resources.
+type older struct {
+	s *Session
+
+	mu      sync.Mutex
+	level   []byte                        // raw; nil = none
+	watches map[string]context.CancelFunc // by URI
+}
+
+// serve answers a request of an older version that the server of 2026-07-28 does not know. ok is false for all others.
+func (o *older) serve(ctx context.Context, call *Call) (reply Reply, ok bool, err error) {
+	switch call.Method {
+	case "logging/setLevel":
+		if jsonrpc.Get(o.s.Initialized, "capabilities", "logging") != nil {
+			return o.setLevel(jsonrpc.Get(call.Params, "level")), true, nil
+		}
+	case "resources/subscribe", "resources/unsubscribe":
+		updates := protocol.ResourceUpdates
+		uri := jsonrpc.Text(jsonrpc.Get(call.Params, "uri"))
+		switch {
+		case string(jsonrpc.Get(o.s.Initialized, "capabilities", updates.Kind, updates.Capability)) != "true":
+		case call.Method == "resources/subscribe":
+			reply, err = o.watch(ctx, uri)
+			return reply, true, err
+		default:
+			o.unwatch(uri)
+			return done, true, nil
+		}
+	}
+	return Reply{}, false, nil
+}
+
+var done = Reply{Result: []byte("{}")}
+
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// setLevel sets the level that later requests carry.
+func (o *older) setLevel(level []byte) Reply {
+	if !slices.Contains(levels, jsonrpc.Text(level)) {
+		return refusal("Invalid params: unknown level")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.level = level
+	return done
+}
+
+func (o *older) logLevel() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.level
+}
+
+func refusal(why string) Reply {
+	return Reply{Err: (&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}).Encode()}
+}
+
+// watch subscribes to a resource by a request that stays open, and is opened again when it ends.
+func (o *older) watch(ctx context.Context, uri string) (Reply, error) {
+	o.mu.Lock()
+	if o.watches[uri] != nil {
+		o.mu.Unlock()
+		return done, nil
+	}
+	if len(o.watches) >= maxWatches {
+		o.mu.Unlock()
+		return Reply{}, o.s.failure(reason.Overloaded,
+			"there are %d subscriptions already; unsubscribe from some resources first", maxWatches)
+	}
+	open, cancel := context.WithCancel(o.s.ctx)
+	if o.watches == nil {
+		o.watches = map[string]context.CancelFunc{}
+	}
+	o.watches[uri] = cancel
+	o.mu.Unlock()
+	first := make(chan opening, 1)
+	tell := func(out opening) {
+		select {
+		case first <- out:
+		default: // told
+		}
+	}
+	uris := append(append([]byte{'['}, jsonrpc.StringID(uri)...), ']')
+	params := jsonrpc.Set(nil, "notifications", jsonrpc.Set(nil, protocol.ResourceUpdates.Member, uris))
+	call := &Call{Method: protocol.MethodListen, Params: params, listens: func(filter []byte) {
+		if slices.Contains(stringsOf(jsonrpc.Get(filter, protocol.ResourceUpdates.Member)), uri) {
+			tell(opening{reply: done})
+			return
+		}
+		tell(opening{reply: refusal("The server does not announce changes of " + uri)})
+		cancel()
+	}}
+	o.s.spawn(func() {
+		defer func() { tell(opening{err: o.s.failure(reason.Disconnected, "the subscription has ended")}) }()
+		reopen(open, func() (time.Duration, bool) {
+			reply, err := o.s.Call(open, call)
+			if open.Err() != nil {
+				return 0, false
+			}
+			if reply.Err != nil || err != nil {
+				tell(opening{reply, err})
+				o.s.logger.Debug("a subscription to a resource has ended", "server", o.s.server, "uri", uri, "error", err,
+					"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
+			}
+			return 0, reply.Err == nil
+		})
+	})
+	var out opening
+	select {
+	case out = <-first:
+	case <-ctx.Done():
+		out.err = context.Cause(ctx)
+	case <-o.s.ctx.Done():
+		out.err = o.s.Err()
+	}
+	if out.err != nil || out.reply.Err != nil {
+		o.unwatch(uri)
+	}
+	return out.reply, out.err
+}
+
+// unwatch ends a subscription.
+func (o *older) unwatch(uri string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if cancel := o.watches[uri]; cancel != nil {
+		cancel()
+		delete(o.watches, uri)
+	}
+}
+
+// Older returns a raw result of 2026-07-28 without the members that older versions do not have.
+func Older(result []byte) []byte {
+	var members []string
+	jsonrpc.Members(result, func(name []byte, _ jsonrpc.Span) bool {
+		switch text := string(name); text {
+		case "resultType", "ttlMs", "cacheScope", "supportedVersions":
+			members = append(members, text)
+		}
+		return true
+	})
+	for _, name := range members {
+		result = jsonrpc.Remove(result, name)
+	}
+	return result
+}

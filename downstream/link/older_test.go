@@ -1,0 +1,70 @@
+package link_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+)
+
+// A subscription to a resource of a server of 2026-07-28 is a request that stays open. What the server does not accept
+// is an error, and the number is limited.
+func TestSubscriptionsOfOlderVersions(t *testing.T) {
+	t.Parallel()
+	var open atomic.Int64
+	srv := answering(t, func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) bool {
+		w.Header().Set("Content-Type", "application/json")
+		filter := string(jsonrpc.Get(m.Params, "notifications"))
+		switch {
+		case m.Method == "server/discover":
+			_, _ = w.Write(jsonrpc.Result(m.ID, []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"resources":{"subscribe":true}}}`)))
+		case m.Method != "subscriptions/listen":
+			return false
+		case strings.Contains(filter, "file:///error"):
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32050,"message":"no"}}`, m.ID)
+		default:
+			if strings.Contains(filter, "file:///ignored") {
+				filter = "{}"
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: "+`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{`+
+				`"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":%s}}`+"\n\n", m.ID, filter)
+			_ = http.NewResponseController(w).Flush()
+			open.Add(1)
+			defer open.Add(-1)
+			<-r.Context().Done()
+		}
+		return true
+	})
+	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+	do := func(method, uri string) (string, error) {
+		reply, err := s.Call(t.Context(), &link.Call{Method: method, Params: fmt.Appendf(nil, `{"uri":%q}`, uri)})
+		return string(reply.Result) + string(jsonrpc.Get(reply.Err, "code")), err
+	}
+	for uri, want := range map[string]string{"file:///error": "-32050", "file:///ignored": "-32602"} {
+		if got, err := do("resources/subscribe", uri); got != want || err != nil {
+			t.Errorf("%s: got %s, %v; want the error %s", uri, got, err, want)
+		}
+	}
+	const most = 100
+	for i := range most {
+		if got, err := do("resources/subscribe", fmt.Sprintf("file:///%d", i)); got != "{}" || err != nil {
+			t.Fatalf("subscription %d: got %s, %v", i, got, err)
+		}
+	}
+	if _, err := do("resources/subscribe", "file:///x"); failure(err).Reason != reason.Overloaded {
+		t.Errorf("one more: got %v, want it overloaded", err)
+	}
+	if got, err := do("resources/unsubscribe", "file:///0"); got != "{}" || err != nil {
+		t.Errorf("unsubscribe: got %s, %v", got, err)
+	}
+	mcptest.Eventually(t, "the end of one request", func() bool { return open.Load() == most-1 })
+	s.Close()
+	mcptest.Eventually(t, "the end of all", func() bool { return open.Load() == 0 })
+}

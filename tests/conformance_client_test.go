@@ -81,7 +81,8 @@ func (c counterparts) clientConformance(t *testing.T, version, scenario string, 
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	suite := filepath.Join(c.folder, "node_modules", "conformance-next", "dist", "index.js")
-	args := []string{suite, "client", "--command", os.Args[0], "--scenario", scenario}
+	// The suite would wait for half a minute, which is too short while other tests run.
+	args := []string{suite, "client", "--command", os.Args[0], "--scenario", scenario, "--timeout", "100000"}
 	if version != extension {
 		args = append(args, "--spec-version", version)
 	}

@@ -29,8 +29,7 @@ const (
 )
 
 // The suite's client scenarios that are not about authorization pass through the router as they do with
-// go-sdk's client alone. Three of 2026-07-28 look for headers and members of that version, but the router begins with the
-// handshake, which the suite's server speaks too: request-metadata, http-standard-headers and http-custom-headers.
+// go-sdk's client alone.
 func TestClientConformance(t *testing.T) {
 	t.Parallel()
 	c := others(t)
@@ -45,6 +44,9 @@ func TestClientConformance(t *testing.T) {
 		{"2025-11-25", "sse-retry", 3},
 		{"2025-11-25", "json-schema-2020-12-preservation", 9},
 		{"2026-07-28", "tools_call", 2},
+		{"2026-07-28", "request-metadata", 6},
+		{"2026-07-28", "http-standard-headers", 9},
+		{"2026-07-28", "http-custom-headers", 18},
 		{"2026-07-28", "sep-2322-client-request-state", 5},
 		{"2026-07-28", "http-invalid-tool-headers", 12},
 		{"2026-07-28", "json-schema-ref-no-deref", 1},

@@ -56,10 +56,13 @@ func TestConformance(t *testing.T) {
 		url, direct  string // of the server behind the router, and of the one to compare with
 		impossible   map[string]string
 	}{
-		// The third suite meets a server without 2026-07-28, the last one a server without a handshake.
+		// The third suite meets a server without 2026-07-28, the last one a server without a handshake; those between
+		// meet a server of both eras.
 		{"all", "work", "@modelcontextprotocol/conformance", []string{"--suite", "all"}, handshake(), "", nil},
 		{"2025-11-25", "old", "conformance-next", []string{"--requirements", "2025-11-25"}, handshake(), "", nil},
 		{"2026-07-28", "bridged", "conformance-next", []string{"--requirements", "2026-07-28"}, handshake(), modern, impossible},
+		{"2026-07-28 at both", "both", "conformance-next", []string{"--requirements", "2026-07-28"}, modern, "", nil},
+		{"2025-11-25 at both", "both-old", "conformance-next", []string{"--requirements", "2025-11-25"}, modern, "", nil},
 		{"2026-07-28 at the server too", "modern", "conformance-next", []string{"--requirements", "2026-07-28"},
 			refusesHandshake(t, modern), modern, nil},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
 )
 
 const (
@@ -89,11 +90,15 @@ func (sh *shortage) has(scopes []string, now time.Time) bool {
 		slices.ContainsFunc(scopes, func(scope string) bool { return slices.Contains(sh.scopes, scope) }))
 }
 
-func (sh *shortage) add(scopes []string, now time.Time) {
+// add adds those of scopes that t, which may be nil, lacks.
+func (sh *shortage) add(scopes []string, t *Token, now time.Time) {
 	if !now.Before(sh.until) {
 		sh.scopes = nil
 	}
-	sh.scopes, sh.until = union(sh.scopes, scopes), now.Add(askAgain)
+	lacking := slices.DeleteFunc(slices.Clone(scopes), func(scope string) bool {
+		return t != nil && slices.Contains(t.Scopes, scope)
+	})
+	sh.scopes, sh.until = union(sh.scopes, lacking), now.Add(askAgain)
 }
 
 // canWiden reports whether a token with the scopes of a denial may be had without a person. The caller holds s.mu.
@@ -117,7 +122,8 @@ var plainScope = regexp.MustCompile(`^[\w/][\w:/.+@=-]*$`)
 // lacking returns an error that tells how to get the scopes of a denial. The caller holds s.mu.
 func (s *Source) lacking(no denial) error {
 	const add = "add the missing scopes to auth.scopes in its configuration"
-	named := strings.Join(no.scopes, " ")
+	all := strings.Join(no.scopes, " ")
+	named := texts.Line(all, maxReason)
 	switch t := s.token; {
 	case len(no.scopes) == 0:
 		return s.person("its token lacks scopes; the server does not say which; " + add)
@@ -126,7 +132,8 @@ func (s *Source) lacking(no denial) error {
 			", which its token has; whoever the token is for has to get the permission there"}
 	case s.server.byCredentials():
 		return s.person("its token lacks one of the scopes " + named + ", which the authorization server does not give")
-	case slices.ContainsFunc(no.scopes, func(scope string) bool { return !plainScope.MatchString(scope) }):
+	case all != named,
+		slices.ContainsFunc(no.scopes, func(scope string) bool { return !plainScope.MatchString(scope) }):
 		return s.person("its token lacks one of the scopes " + named + "; " + add)
 	}
 	return &link.Unauthorized{Why: "its token lacks one of the scopes " + named + "; run: " +

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,15 +23,19 @@ func TestSource_MissingScopes(t *testing.T) {
 		config oauth.Config
 		want   string // of the refusal; "" = it works
 		asks   int    // token requests because of it
+		still  string // scopes for which calls go on
 	}{
-		"granted":             {"read admin", all, oauth.Config{}, "", 1},
-		"refused":             {"admin", nil, oauth.Config{}, "lacks one of the scopes admin; run: nexus auth login hr --scope admin", 1},
-		"granted in part":     {"admin write", func(string) string { return "read write" }, oauth.Config{}, "run: nexus auth login hr --scope admin --scope write", 1},
-		"not of the token":    {"read", all, oauth.Config{}, "", 0},
-		"for quotes":          {"$(reboot)", nil, oauth.Config{}, "one of the scopes $(reboot); add the missing scopes to auth.scopes in its configuration; run: nexus auth login hr", 1},
-		"of an option":        {"--yes", nil, oauth.Config{}, "add the missing scopes to auth.scopes", 1},
-		"client credentials":  {"admin", nil, robot, "", 1},
-		"too many for a room": {manyScopes, all, oauth.Config{}, "lacks one of the scopes", 1},
+		"granted": {"read admin", all, oauth.Config{}, "", 1, ""},
+		"refused": {"admin", nil, oauth.Config{}, "lacks one of the scopes admin; run: nexus auth login hr --scope admin", 1, ""},
+		"granted in part": {
+			"read admin", func(scopes string) string { return strings.ReplaceAll(scopes, "admin", "") }, oauth.Config{},
+			"run: nexus auth login hr --scope read --scope admin", 1, "read write",
+		},
+		"not of the token":    {"read", all, oauth.Config{}, "", 0, ""},
+		"for quotes":          {"$(reboot)", nil, oauth.Config{}, "one of the scopes $(reboot); add the missing scopes to auth.scopes in its configuration; run: nexus auth login hr", 1, ""},
+		"of an option":        {"--yes", nil, oauth.Config{}, "add the missing scopes to auth.scopes", 1, ""},
+		"client credentials":  {"admin", nil, robot, "", 1, ""},
+		"too many for a room": {manyScopes, all, oauth.Config{}, "…; add the missing scopes to auth.scopes", 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &mcptest.OAuth{Clients: map[string]string{"robot": "right"}, Widens: c.widens}
@@ -58,8 +63,8 @@ func TestSource_MissingScopes(t *testing.T) {
 			if got := len(o.Forms()) - before; got != c.asks {
 				t.Errorf("got %d token requests, want %d", got, c.asks)
 			}
-			o.Needs = nil
-			caller.must() // what needs no more goes on
+			o.Needs = func(*http.Request) string { return c.still }
+			caller.must()
 		})
 	}
 }

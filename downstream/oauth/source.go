@@ -206,7 +206,7 @@ func (s *Source) begin(no denial) {
 func (s *Source) settle(next *Token, kept version, err error, no denial) {
 	var refused *refusal
 	if no.lacks && (err != nil || !covers(next.Scopes, no.scopes)) {
-		s.short.add(no.scopes, time.Now())
+		s.short.add(no.scopes, cmp.Or(next, s.token), time.Now())
 	}
 	switch {
 	case err == nil:
@@ -290,7 +290,7 @@ func (s *Source) reject(no denial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if no.lacks {
-		s.short.add(no.scopes, time.Now())
+		s.short.add(no.scopes, s.token, time.Now())
 		return s.lacking(no)
 	}
 	why := s.person("it refuses its token" + no.said)

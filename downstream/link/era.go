@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -127,87 +128,23 @@ type opening struct {
 	err   error
 }
 
-// begin sends a first request without waiting for the outcome, which comes at the latest when ctx or the session ends.
-func (s *opener) begin(ctx context.Context, call *Call) <-chan opening {
-	done := make(chan opening, 1)
-	s.run(func() {
-		o := opening{err: s.failure(reason.Disconnected, "no answer to %s", call.Method)} // after a panic
-		defer func() { done <- o }()
-		o.reply, o.err = s.Call(ctx, call)
-	})
-	return done
-}
-
-// discover opens a session of 2026-07-28. A process that does not answer in time may be starting, or not know the
-// request: it gets initialize, too, and the earlier answer counts.
+// discover opens a session of 2026-07-28, or an older one if that is what await finds.
 func (s *opener) discover(ctx context.Context) error {
-	_, process := s.transport.(*streamTransport)
 	if t, ok := s.transport.(*httpTransport); ok {
 		t.leaveSession()
 	}
-	asking, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ask := func() <-chan opening { return s.begin(asking, &Call{Method: methodDiscover, discovers: true}) }
-	asked, again := ask(), true
-	late := time.After(discoverTime)
-	var begun <-chan opening // of initialize
-	var answer *opening      // to it
-	for {
-		select {
-		case o := <-asked:
-			asked = nil
-			err := s.discovered(o)
-			switch {
-			case err == nil:
-				return nil
-			case again && slices.Contains(supported(o.reply.Err), versionModern):
-				asked, again = ask(), false // it refused the version that it names
-			case begun == nil && answer == nil:
-				return err
-			case answer != nil:
-				return s.settle(ctx, *answer)
-			}
-		case o := <-begun:
-			begun, answer = nil, &o
-			late = time.After(flushTimeout) // the answer to the first request may have come before
-			if asked == nil {
-				return s.settle(ctx, o)
-			}
-		case <-late:
-			switch {
-			case answer != nil:
-				return s.settle(ctx, *answer)
-			case !process:
-				return s.failure(reason.Timeout, "no answer to %s", methodDiscover)
-			}
-			begun = s.begin(ctx, s.initializing())
+	var o opening
+	if o, s.first = s.await(ctx); s.first == methodInitialize {
+		err := s.initialized(ctx, o)
+		if err == nil {
+			s.opts.Era.lack(methodDiscover)
 		}
+		return err
 	}
-}
-
-// settle opens the session by an answer to initialize that came instead of one to server/discover.
-func (s *opener) settle(ctx context.Context, o opening) error {
-	s.first = methodInitialize
-	err := s.initialized(ctx, o)
-	if err == nil {
-		s.opts.Era.lack(methodDiscover)
-	}
-	return err
-}
-
-// discovered handles the outcome of server/discover, whose result replaces that of initialize.
-func (s *opener) discovered(o opening) error {
-	if o.err != nil {
-		return o.err
-	}
-	if o.reply.Err != nil {
-		return s.failure(reason.Protocol, "%s was refused: %s", methodDiscover,
-			jsonrpc.Text(jsonrpc.Get(o.reply.Err, "message")))
+	if err := s.refusal(o); err != nil {
+		return err
 	}
 	versions := stringsOf(jsonrpc.Get(o.reply.Result, "supportedVersions"))
-	if !slices.Contains(versions, versionModern) { // perhaps it answers anything
-		return s.failure(reason.Protocol, "the result of %s does not name version %s", methodDiscover, versionModern)
-	}
 	if !slices.ContainsFunc(versions, func(v string) bool { return protocol.Version(v).IsHandshake() }) {
 		s.opts.Era.lack(methodInitialize)
 	}
@@ -217,6 +154,74 @@ func (s *opener) discovered(o opening) error {
 		s.Initialized = jsonrpc.Set(s.Initialized, "serverInfo", info)
 	}
 	s.transport.opened()
+	return nil
+}
+
+// await asks the server for its era and returns the outcome that counts, and of which request it is. A process that does
+// not answer in time may be starting, or not know the request: it gets initialize, too, and the earlier answer counts.
+func (s *opener) await(ctx context.Context) (o opening, first string) {
+	ctx, cancel := context.WithCancel(ctx)
+	var sent sync.WaitGroup
+	defer sent.Wait()
+	defer cancel()
+	begin := func(call *Call) <-chan opening {
+		done := make(chan opening, 1)
+		sent.Add(1)
+		s.run(func() {
+			defer sent.Done()
+			o := opening{err: s.failure(reason.Disconnected, "no answer to %s", call.Method)} // after a panic
+			defer func() { done <- o }()
+			o.reply, o.err = s.Call(ctx, call)
+		})
+		return done
+	}
+	discover := &Call{Method: methodDiscover, discovers: true}
+	asked, again := begin(discover), true
+	var begun <-chan opening // of initialize
+	var answer *opening      // to it
+	late := time.After(discoverTime)
+	for {
+		select {
+		case o = <-asked:
+			asked = nil
+			switch refused := s.refusal(o) != nil; {
+			case again && slices.Contains(supported(o.reply.Err), versionModern):
+				asked, again = begin(discover), false // it refused the version that it names
+			case refused && answer != nil:
+				return *answer, methodInitialize
+			case !refused || begun == nil:
+				return o, methodDiscover
+			}
+		case o = <-begun:
+			if asked == nil {
+				return o, methodInitialize
+			}
+			begun, answer = nil, &opening{o.reply, o.err}
+			late = time.After(flushTimeout) // the answer to the first request may have come before
+		case <-late:
+			if answer != nil {
+				return *answer, methodInitialize
+			}
+			if _, process := s.transport.(*streamTransport); !process {
+				return opening{err: s.failure(reason.Timeout, "no answer to %s", methodDiscover)}, methodDiscover
+			}
+			begun = begin(s.initializing())
+		}
+	}
+}
+
+// refusal returns why an answer to server/discover opens no session; nil if it does.
+func (s *opener) refusal(o opening) error {
+	if o.err != nil {
+		return o.err
+	}
+	if o.reply.Err != nil {
+		return s.failure(reason.Protocol, "%s was refused: %s", methodDiscover,
+			jsonrpc.Text(jsonrpc.Get(o.reply.Err, "message")))
+	}
+	if !slices.Contains(stringsOf(jsonrpc.Get(o.reply.Result, "supportedVersions")), versionModern) {
+		return s.failure(reason.Protocol, "the result of %s does not name version %s", methodDiscover, versionModern)
+	}
 	return nil
 }
 

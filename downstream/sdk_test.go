@@ -39,6 +39,17 @@ func sdkServer() *mcp.Server {
 	return s
 }
 
+// embedded serves a server of the official SDK, with the name a, over a stream.
+func embedded(t *testing.T, server *mcp.Server) map[string]downstream.DialFunc {
+	var wg sync.WaitGroup
+	t.Cleanup(wg.Wait)
+	return map[string]downstream.DialFunc{"a": func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		wg.Go(func() { _ = server.Run(context.Background(), &mcp.IOTransport{Reader: theirs, Writer: theirs}) })
+		return ours, nil
+	}}
+}
+
 // Servers of others: listed, called with progress and a question to the client, and left.
 func TestServersOfOthers(t *testing.T) {
 	sdk := func(*http.Request) *mcp.Server { return sdkServer() }
@@ -56,15 +67,22 @@ func TestServersOfOthers(t *testing.T) {
 		text  string
 	}{
 		{"go-sdk over HTTP", func() http.Handler { return mcp.NewStreamableHTTPHandler(sdk, nil) }, downstream.TransportHTTP, "accept"},
+		{"go-sdk over stdio", nil, downstream.TransportStdio, "accept"},
 		{"go-sdk over HTTP+SSE", func() http.Handler { return mcp.NewSSEHandler(sdk, nil) }, downstream.TransportSSE, "accept"},
 		{"mcp-go over HTTP", plain, downstream.TransportHTTP, "done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			handler := tc.serve()
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
-			defer srv.Close()
-			defer srv.CloseClientConnections()
-			m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{{Name: "a", Type: tc.kind, URL: srv.URL}}})
+			opts := downstream.Options{Servers: []downstream.ServerConfig{{Name: "a", Type: tc.kind}}}
+			if tc.serve == nil {
+				opts.Embedded = embedded(t, sdkServer())
+			} else {
+				handler := tc.serve()
+				srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+				defer srv.Close()
+				defer srv.CloseClientConnections()
+				opts.Servers[0].URL = srv.URL
+			}
+			m := downstream.New(opts)
 			defer m.Stop()
 			m.Sessions().Enter("c", []byte(`{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`))
 			if err := m.Sessions().Notify(t.Context(), "a", "c", "notifications/initialized", nil); err != nil {
@@ -148,13 +166,7 @@ func TestModernServerOfOthersAnnounces(t *testing.T) {
 				defer srv.CloseClientConnections()
 				opts.Servers[0].URL = srv.URL
 			} else {
-				var wg sync.WaitGroup
-				defer wg.Wait()
-				opts.Embedded = map[string]downstream.DialFunc{"a": func(context.Context) (io.ReadWriteCloser, error) {
-					ours, theirs := net.Pipe()
-					wg.Go(func() { _ = server.Run(context.Background(), &mcp.IOTransport{Reader: theirs, Writer: theirs}) })
-					return ours, nil
-				}}
+				opts.Embedded = embedded(t, server)
 			}
 			m := downstream.New(opts)
 			m.Start()

@@ -278,8 +278,9 @@ func (c *Connection) dial(ctx context.Context, number int64) (*link.Session, err
 		transport = s.tokens.Transport(transport)
 	}
 	params, initialized := s.opts.Clients.Initialize(c.client)
-	// The client of a session has done the handshake and expects what the server does then. So do other replicas.
-	handshake := params != nil || cfg.Via != nil
+	// The client of a session has done the handshake and expects what the server does then. So do other replicas, and
+	// the clients that share a process.
+	handshake := params != nil || cfg.Via != nil || target.URL == ""
 	if params == nil {
 		none := struct{}{}
 		initialized = true

@@ -1,10 +1,12 @@
 package downstream_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -121,7 +123,17 @@ func TestModernServerOfOthers(t *testing.T) {
 	server.AddTool(&mcp.Tool{Name: "deploy", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deployed"}}}, nil
 	})
-	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	sdk := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
+	got := map[string]int{} // requests by method
+	var mu sync.Mutex
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		got[r.Method+" "+jsonrpc.Text(jsonrpc.Get(body, "method"))]++
+		mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		sdk.ServeHTTP(w, r)
+	}))
 	defer srv.Close()
 	defer srv.CloseClientConnections()
 	m := downstream.New(downstream.Options{Servers: []downstream.ServerConfig{{Name: "a", Type: downstream.TransportHTTP, URL: srv.URL}}})
@@ -145,6 +157,13 @@ func TestModernServerOfOthers(t *testing.T) {
 	r.Client, r.Proxied = "c", true
 	call(r)
 	m.Sessions().Leave("c")
+	mu.Lock()
+	defer mu.Unlock()
+	// Two sessions, the router's own and that of the client.
+	delete(got, "POST subscriptions/listen") // in the background
+	if want := map[string]int{"POST server/discover": 2, "POST tools/list": 1, "POST tools/call": 2}; !maps.Equal(got, want) {
+		t.Errorf("got the requests %v, want %v", got, want)
+	}
 }
 
 // A server of the official SDK that speaks 2026-07-28 alone announces changes of its lists, over HTTP and a stream.

@@ -157,8 +157,9 @@ func (s *opener) discover(ctx context.Context) error {
 	return nil
 }
 
-// await asks the server for its era and returns the outcome that counts, and of which request it is. A process that does
-// not answer in time may be starting, or not know the request: it gets initialize, too, and the earlier answer counts.
+// await asks the server for its era. It returns the outcome that counts, and of which request it is. A process that
+// does not answer in time may be starting, or not know the request: it gets initialize, too, and the earlier answer
+// counts.
 func (s *opener) await(ctx context.Context) (o opening, first string) {
 	ctx, cancel := context.WithCancel(ctx)
 	var sent sync.WaitGroup

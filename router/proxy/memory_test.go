@@ -54,7 +54,7 @@ func remembered(t *testing.T, s *server, change func(o *setup)) (w *world, whole
 	first.stop()
 	release = s.hold()
 	return newWorld(t, func(o *setup) {
-		o.returns, o.downstream.Lists, o.config.ListDeadline = true, folder, 500*time.Millisecond
+		o.returns, o.downstream.Lists, o.config.ListDeadline = true, folder, 250*time.Millisecond
 		o.downstream.Servers[0].URL = url
 		change(o)
 	}, place{"s", overHTTP, s, "shared"}), whole, release

@@ -367,8 +367,10 @@ func (m *model) replicate(o op) {
 		m.unsettle(r, true)
 		m.unlocked(func() { rs.crash(r) })
 	case "drain", "retire":
-		if !r.store.Connected() {
-			rs.heal(r)
+		rs.heal(r)
+		if !slices.ContainsFunc(others, func(of *replica) bool { return of.store.Connected() }) {
+			rs.heal(others...) // else nobody can take its sessions, and they end with it
+			m.unlocked(func() { time.Sleep(noticed) })
 		}
 		m.unsettle(r, false)
 		if o.kind == "drain" {

@@ -138,6 +138,14 @@ func (c *catalogCache) Reconnect(ctx context.Context, missing []Missing) (back b
 	return reached.Load()
 }
 
+// AnyStarting reports whether one of these servers makes its first attempt to connect.
+func (c *catalogCache) AnyStarting(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		s := c.servers.enabled(name)
+		return s != nil && s.Own.Starting() != nil
+	})
+}
+
 // AwaitStart waits until one of these servers that make their first attempt to connect has connected. It reports
 // whether there were any; the error is that of the last one if none has connected.
 func (c *catalogCache) AwaitStart(ctx context.Context, names ...string) (waited bool, err error) {

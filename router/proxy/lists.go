@@ -68,6 +68,7 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 			return err
 		})
 	}
+	begun := s.p.servers.AnyStarting(asked...)
 	err := ask()
 	if err == nil || ctx.Err() == nil && len(asked) < len(servers) { // the held lists suffice
 		return parts, nil
@@ -75,7 +76,7 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 	x.ReleaseWaiting() // later notifications need not wait for it
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	for begun := false; err != nil && starting.Err() == nil; err = ask() {
+	for err != nil && starting.Err() == nil {
 		turn, end := context.WithTimeout(starting, s.p.opts.Config.ListDeadline)
 		waited, _ := s.p.servers.AwaitStart(turn, asked...)
 		end()
@@ -83,6 +84,7 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 			break
 		}
 		begun = waited // one that has connected while it was asked is asked once more
+		err = ask()
 	}
 	return parts, err
 }

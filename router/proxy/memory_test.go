@@ -279,7 +279,7 @@ func TestCallOfRemembered(t *testing.T) {
 	}
 	t.Run("fails", func(t *testing.T) {
 		s := newServer("a")
-		w, _, release := remembered(t, s, func(o *setup) { o.downstream.Servers[0].ConnectTimeout = 300 * time.Millisecond })
+		w, _, release := remembered(t, s, func(o *setup) { o.downstream.Servers[0].ConnectTimeout = time.Second })
 		defer release()
 		c := w.dial(proxyPath)
 		c.tools()

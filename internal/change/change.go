@@ -35,7 +35,7 @@ type Change struct {
 func Read(name string) (*Change, error) {
 	file, err := filepath.EvalSymlinks(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(name); err == nil {
+		if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 { // else it has just been made
 			return nil, fmt.Errorf("%s: is a link to a file that does not exist; remove the link", name)
 		}
 		return &Change{File: name}, nil

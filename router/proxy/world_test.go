@@ -522,6 +522,9 @@ func (c *client) take(raw string, on *answer) {
 	switch {
 	case m.IsResponse():
 		a := c.pending[string(m.ID)]
+		if on != nil && on.id == string(m.ID) {
+			a = on // a later request may have the same id
+		}
 		if a == nil || on != nil && on != a || a.result != "" || a.err != "" {
 			c.surplus = append(c.surplus, raw)
 			break

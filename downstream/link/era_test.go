@@ -130,7 +130,7 @@ func TestEras(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
 		server              spoken
-		stream, only        bool // the transport; false, false = both
+		only                bool // over HTTP
 		handshake           bool
 		version, got, after string // after = of the second session
 	}{
@@ -149,9 +149,7 @@ func TestEras(t *testing.T) {
 		{name: "its result names old versions", server: spoken{initialize: yes2025,
 			discover: `"result":{"supportedVersions":["2025-11-25"],"capabilities":{}}`},
 			version: old, got: "server/discover " + handshake, after: handshake},
-		{name: "no answer, a stream", server: spoken{initialize: yes2025}, stream: true, only: true,
-			version: old, got: "server/discover " + handshake, after: handshake},
-		{name: "no answer, HTTP", server: spoken{initialize: yes2025}, only: true, // it may answer the next time
+		{name: "no answer", server: spoken{initialize: yes2025}, // it may answer the next time
 			version: old, got: "server/discover " + handshake, after: "server/discover " + handshake},
 		{name: "text", server: spoken{discover: "unsupported method", status: 400, initialize: yes2025}, only: true,
 			version: old, got: "server/discover " + handshake, after: handshake},
@@ -159,8 +157,6 @@ func TestEras(t *testing.T) {
 			version: old, got: "server/discover " + handshake, after: handshake},
 		{name: "it fails", server: spoken{discover: "no", status: 500, initialize: yes2025}, only: true,
 			version: old, got: "server/discover " + handshake, after: "server/discover " + handshake},
-		{name: "it ends", server: spoken{dies: true, initialize: yes2025}, stream: true, only: true,
-			version: old, got: "server/discover " + handshake, after: handshake},
 	} {
 		over := func(t *testing.T, target link.Target, server *eraServer) {
 			var era link.Era
@@ -171,32 +167,43 @@ func TestEras(t *testing.T) {
 				}
 			}
 		}
-		if tt.stream || !tt.only {
+		if !tt.only {
 			t.Run(tt.name+"/stream", func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { s := &eraServer{spoken: tt.server}; over(t, s.pipe(), s) })
 			})
 		}
-		if !tt.stream {
-			t.Run(tt.name+"/HTTP", func(t *testing.T) {
-				t.Parallel()
-				s := &eraServer{spoken: tt.server}
-				srv := httptest.NewServer(s)
-				defer srv.Close()
-				over(t, link.Target{URL: srv.URL}, s)
-			})
-		}
+		t.Run(tt.name+"/HTTP", func(t *testing.T) {
+			t.Parallel()
+			s := &eraServer{spoken: tt.server}
+			srv := httptest.NewServer(s)
+			defer srv.Close()
+			over(t, link.Target{URL: srv.URL}, s)
+		})
 	}
 }
 
-// A process that reads late is not taken for one of an older version, and starts once.
+// A process that reads late is not taken for one of another era, and starts once.
 func TestSlowStart(t *testing.T) {
-	for _, tt := range []struct{ name, discover, initialize, version string }{
-		{"both", yes2026, yes2025, "2026-07-28"},
-		{"the new one", yes2026, unknown, "2026-07-28"},
-		{"the old one", unknown, yes2025, "2025-11-25"},
+	for _, tt := range []struct {
+		name, discover, initialize string
+		known                      bool // to lack the handshake
+		version                    string
+	}{
+		{"both", yes2026, yes2025, false, "2025-11-25"},
+		{"the new one", yes2026, unknown, false, "2026-07-28"},
+		{"the new one, known", yes2026, unknown, true, "2026-07-28"},
+		{"the old one", unknown, yes2025, false, "2025-11-25"},
+		{"the old one, in place of the new one", unknown, yes2025, true, "2025-11-25"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var era link.Era
+				if tt.known {
+					s := &eraServer{spoken: spoken{discover: yes2026, initialize: unknown}}
+					if _, err := open(t, s.pipe(), &era, true); err != nil {
+						t.Fatal(err)
+					}
+				}
 				starts, began := 0, time.Now()
 				s := &eraServer{spoken: spoken{discover: tt.discover, initialize: tt.initialize}}
 				fast := s.pipe()
@@ -204,7 +211,7 @@ func TestSlowStart(t *testing.T) {
 					starts++
 					return slowly(ctx, t, fast)
 				}}
-				version, err := open(t, target, &link.Era{}, false)
+				version, err := open(t, target, &era, true)
 				if took := time.Since(began); version != tt.version || err != nil || starts != 1 || took > 16*time.Second {
 					t.Errorf("got %q, %v after %d starts and %v; want %s after one of 15 s", version, err, starts, took, tt.version)
 				}
@@ -253,26 +260,58 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// A server that is replaced by one of the other era is used again at once.
+// A server that is replaced by one of the other era is used again: at once, or the next time if it ends at the request
+// that it does not know.
 func TestReplacedByOtherEra(t *testing.T) {
-	s := &eraServer{spoken: spoken{discover: yes2026, initialize: unknown}}
-	srv := httptest.NewServer(s)
-	defer srv.Close()
-	var era link.Era
-	for _, tt := range []struct{ discover, initialize, version, got string }{
-		{yes2026, unknown, "2026-07-28", "server/discover tools/call"},
-		{unknown, yes2025, "2025-11-25", "server/discover initialize notifications/initialized tools/call"},
-		{unknown, yes2025, "2025-11-25", "initialize notifications/initialized tools/call"},
-		{yes2026, unknown, "2026-07-28", "initialize server/discover tools/call"},
-		{yes2026, unknown, "2026-07-28", "server/discover tools/call"},
-	} {
-		s.mu.Lock()
-		s.discover, s.initialize = tt.discover, tt.initialize
-		s.mu.Unlock()
-		version, err := open(t, link.Target{URL: srv.URL}, &era, false)
-		if got := s.take(); version != tt.version || got != tt.got || err != nil {
-			t.Errorf("got version %q after %q, %v; want %q after %q", version, got, err, tt.version, tt.got)
+	const handshake = "initialize notifications/initialized tools/call"
+	modern, old := spoken{discover: yes2026, initialize: unknown}, spoken{discover: unknown, initialize: yes2025}
+	type session struct {
+		server       spoken
+		version, got string // version is empty if there is no session
+	}
+	test := func(t *testing.T, target link.Target, s *eraServer, handshake bool, sessions []session) {
+		var era link.Era
+		for i, want := range sessions {
+			s.mu.Lock()
+			s.spoken = want.server
+			s.mu.Unlock()
+			version, err := open(t, target, &era, handshake)
+			if got := s.take(); version != want.version || got != want.got || (err == nil) != (want.version != "") {
+				t.Errorf("session %d: got version %q after %q, %v; want %q after %q", i+1, version, got, err, want.version, want.got)
+			}
 		}
+	}
+	t.Run("HTTP", func(t *testing.T) {
+		s := &eraServer{}
+		srv := httptest.NewServer(s)
+		defer srv.Close()
+		test(t, link.Target{URL: srv.URL}, s, false, []session{
+			{modern, "2026-07-28", "server/discover tools/call"},
+			{old, "2025-11-25", "server/discover " + handshake},
+			{old, "2025-11-25", handshake},
+			{modern, "2026-07-28", "initialize server/discover tools/call"},
+			{modern, "2026-07-28", "server/discover tools/call"},
+		})
+	})
+	for name, sessions := range map[string][]session{
+		"process, silent": {
+			{modern, "2026-07-28", "initialize server/discover tools/call"},
+			{modern, "2026-07-28", "server/discover tools/call"},
+			{spoken{initialize: yes2025}, "2025-11-25", "server/discover " + handshake},
+			{spoken{initialize: yes2025}, "2025-11-25", handshake},
+		},
+		"process, ends": {
+			{modern, "2026-07-28", "initialize server/discover tools/call"},
+			{spoken{initialize: yes2025, dies: true}, "", "server/discover"},
+			{spoken{initialize: yes2025, dies: true}, "2025-11-25", handshake},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &eraServer{}
+				test(t, s.pipe(), s, true, sessions)
+			})
+		})
 	}
 }
 

@@ -144,7 +144,7 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 	}
 
 	header := t.ready.Load().post
-	if t.s.modern || c.call.discovers {
+	if t.s.modern {
 		header = header.Clone()
 		header.Set("Mcp-Protocol-Version", versionModern)
 		for name, value := range mcp.StandardHeaders(versionModern, mcp.MCPMethod(c.call.Method), c.params) {

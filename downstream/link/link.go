@@ -82,8 +82,7 @@ type Call struct {
 	HandlerData any                  // the Handler's data about the call
 	Header      http.Header          // added to the request's own, over HTTP; may be nil
 
-	probe     bool // it tests whether the server knows the session
-	discovers bool // it is the first request, of the modern era
+	probe bool // it tests whether the server knows the session
 
 	// listens is called with the filter that the server accepts for a request that stays open for notifications, and
 	// whose end no caller waits for. It is nil for others.
@@ -145,35 +144,17 @@ func reasonText(why string) string {
 type CancelParams interface{ CancelParams() []byte }
 
 // Connect opens a session and completes the handshake within ctx, which does not limit the session. If ctx has a
-// deadline, a failed attempt has ended by then, its process included. A process that ends at server/discover is started
-// again for initialize. The error is a *Failure.
+// deadline, a failed attempt has ended by then, its process included. The error is a *Failure.
 func Connect(ctx context.Context, opts Options) (*Session, error) {
-	rest := closeTimeout
+	s := newSession(opts)
 	if end, ok := ctx.Deadline(); ok {
-		rest = EndTime(time.Until(end))
+		s.rest = EndTime(time.Until(end))
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, end.Add(-rest), errSlowHandshake)
+		ctx, cancel = context.WithDeadlineCause(ctx, end.Add(-s.rest), errSlowHandshake)
 		defer cancel()
-		rest /= 2 // then a process is killed or a stream is cut, which takes a moment, too
+		s.rest /= 2 // then a process is killed or a stream is cut, which takes a moment, too
 	}
-	s, asked, err := connect(ctx, opts, rest)
-	if err == nil || !asked || ctx.Err() != nil {
-		return s, err
-	}
-	again := opts
-	again.Handshake, again.Era = true, &Era{}
-	s, _, err = connect(ctx, again, rest)
-	if err == nil && !s.modern && opts.Era != nil {
-		opts.Era.lack(methodDiscover)
-	}
-	return s, err
-}
-
-// connect opens a session. If that fails, asked reports whether a process ended at server/discover.
-func connect(ctx context.Context, opts Options, rest time.Duration) (s *Session, asked bool, err error) {
-	s = newSession(opts)
-	s.rest = rest
-	opening := opener{Session: s}
+	var err error
 	switch t := opts.Target; {
 	case t.Dial != nil, len(t.Command) > 0:
 		s.transport, err = openStream(ctx, s)
@@ -183,14 +164,12 @@ func connect(ctx context.Context, opts Options, rest time.Duration) (s *Session,
 		s.transport, err = openHTTP(s)
 	}
 	if err == nil {
-		err = opening.handshake(ctx)
+		err = opener{s}.handshake(ctx)
 	}
 	if err == nil {
 		err = s.establish()
 	}
 	if err != nil {
-		t, ok := s.transport.(*streamTransport)
-		asked = ok && s.Err() != nil && opening.first == methodDiscover && s.asFailure(err).MaybeDelivered
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = s.failure(reason.Timeout, "cannot connect: %v", context.Cause(ctx))
 		}
@@ -198,13 +177,12 @@ func connect(ctx context.Context, opts Options, rest time.Duration) (s *Session,
 			s.rest = flushTimeout // no caller needs the process
 		}
 		s.CloseWithin(s.rest)
-		asked = asked && (t.child == nil || !t.child.unread) // else it ended by itself
-		return nil, asked, s.asFailure(err)
+		return nil, s.asFailure(err)
 	}
 	if s.modern {
 		s.listener.start()
 	}
-	return s, false, nil
+	return s, nil
 }
 
 var errSlowHandshake = errors.New("the handshake took too long")

@@ -27,13 +27,12 @@ const (
 // inEra adapts raw params to the server's era. In the modern era, _meta names the version and the client, unless the
 // client behind the call has set them. A server of another era must not see a version that its session does not use.
 func (s *Session) inEra(call *Call, params []byte) []byte {
-	modern := s.modern || call.discovers
 	named := bytes.Contains(params, []byte(metaVersion))
-	if named == modern {
+	if named == s.modern {
 		return params
 	}
 	meta := jsonrpc.Get(params, "_meta")
-	if !modern {
+	if !s.modern {
 		for _, name := range [...]string{metaVersion, metaCapabilities, metaClient} {
 			meta = jsonrpc.Remove(meta, name)
 		}
@@ -61,7 +60,7 @@ func (s *Session) inEra(call *Call, params []byte) []byte {
 // the modern era, closing the response stream cancels.
 func (s *Session) cancels(call *Call) bool {
 	_, http := s.transport.(*httpTransport)
-	return call.Method != methodInitialize && !call.discovers && !(s.modern && http)
+	return call.Method != methodInitialize && call.Method != methodDiscover && !(s.modern && http)
 }
 
 // ChecksParamHeaders reports whether the server compares Mcp-Param headers with the arguments of a call.

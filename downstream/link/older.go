@@ -71,6 +71,12 @@ func refusal(why string) Reply {
 	return Reply{Err: (&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}).Encode()}
 }
 
+// outcome is that of a request.
+type outcome struct {
+	reply Reply
+	err   error
+}
+
 // watch subscribes to a resource by a request that stays open, and is opened again when it ends.
 func (o *older) watch(ctx context.Context, uri string) (Reply, error) {
 	o.mu.Lock()
@@ -89,8 +95,8 @@ func (o *older) watch(ctx context.Context, uri string) (Reply, error) {
 	}
 	o.watches[uri] = cancel
 	o.mu.Unlock()
-	first := make(chan opening, 1)
-	tell := func(out opening) {
+	first := make(chan outcome, 1)
+	tell := func(out outcome) {
 		select {
 		case first <- out:
 		default: // told
@@ -100,28 +106,28 @@ func (o *older) watch(ctx context.Context, uri string) (Reply, error) {
 	params := jsonrpc.Set(nil, "notifications", jsonrpc.Set(nil, protocol.ResourceUpdates.Member, uris))
 	call := &Call{Method: protocol.MethodListen, Params: params, listens: func(filter []byte) {
 		if slices.Contains(stringsOf(jsonrpc.Get(filter, protocol.ResourceUpdates.Member)), uri) {
-			tell(opening{reply: done})
+			tell(outcome{reply: done})
 			return
 		}
-		tell(opening{reply: refusal("The server does not announce changes of " + uri)})
+		tell(outcome{reply: refusal("The server does not announce changes of " + uri)})
 		cancel()
 	}}
 	o.s.spawn(func() {
-		defer func() { tell(opening{err: o.s.failure(reason.Disconnected, "the subscription has ended")}) }()
+		defer func() { tell(outcome{err: o.s.failure(reason.Disconnected, "the subscription has ended")}) }()
 		reopen(open, func() (time.Duration, bool) {
 			reply, err := o.s.Call(open, call)
 			if open.Err() != nil {
 				return 0, false
 			}
 			if reply.Err != nil || err != nil {
-				tell(opening{reply, err})
+				tell(outcome{reply, err})
 				o.s.logger.Debug("a subscription to a resource has ended", "server", o.s.server, "uri", uri, "error", err,
 					"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
 			}
 			return 0, reply.Err == nil
 		})
 	})
-	var out opening
+	var out outcome
 	select {
 	case out = <-first:
 	case <-ctx.Done():

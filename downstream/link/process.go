@@ -31,7 +31,6 @@ type process struct {
 	stderr  *os.File
 	err     error         // result of Wait; valid once exited is closed
 	exited  chan struct{} // closed when the child has exited
-	unread  bool          // it left input; valid once exited is closed
 	quiet   chan struct{} // closed when its error output has been read
 	once    sync.Once
 	errors  stderr.Tail // the end of its error output
@@ -102,7 +101,6 @@ func (p *process) run(started chan<- error) {
 	}
 	started <- nil
 	p.err = p.cmd.Wait()
-	p.unread = holds(p.in)
 	killGroup(p.cmd) // remaining processes would hold its output open
 	close(p.exited)
 	// The readers reach the end of the output after the child's last output, or at these times if a process that has

@@ -92,18 +92,3 @@ func TestCloseWithinHurries(t *testing.T) {
 		t.Errorf("CloseWithin(0) took %v, want next to nothing", fastest)
 	}
 }
-
-// A process that ends at server/discover is started again for the handshake; one that ends by itself is not.
-func TestStartedAgain(t *testing.T) {
-	for name, script := range map[string]string{
-		"it reads":         `read -r line; echo read >&2; case $line in *server/discover*) exit 1;; esac; sleep 1`,
-		"it does not read": `echo read >&2; exit 1`,
-	} {
-		var log mcptest.Log
-		_, err := tryConnect(t.Context(), t, link.Target{Command: []string{"sh", "-c", script}}, &listener{}, 1<<20, &log)
-		starts := strings.Count(log.String(), "line=read")
-		if want := map[string]int{"it reads": 2, "it does not read": 1}[name]; starts != want || failure(err).Reason != reason.Disconnected {
-			t.Errorf("%s: got %d starts and %v, want %d", name, starts, err, want)
-		}
-	}
-}

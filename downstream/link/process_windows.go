@@ -1,7 +1,6 @@
 package link
 
 import (
-	"os"
 	"os/exec"
 )
 
@@ -18,6 +17,3 @@ func setGroup(*exec.Cmd) {}
 func termGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
-
-// holds cannot tell whether a pipe holds bytes that nobody has read.
-func holds(*os.File) bool { return false }

@@ -22,8 +22,6 @@ type streamTransport struct {
 	end  func(ctx context.Context) // closes conn and ends the process behind it
 	last func() string             // how the process behind conn ended; nil without a process
 
-	child *process // behind conn; nil without one
-
 	silent chan struct{} // closed when the writer has ended
 }
 
@@ -56,7 +54,7 @@ func openStream(ctx context.Context, s *Session) (transport, error) {
 		if err != nil {
 			return nil, s.failure(reason.Unavailable, "%v", err)
 		}
-		t.conn, t.end, t.last, t.child = p, p.stop, p.ending, p
+		t.conn, t.end, t.last = p, p.stop, p.ending
 	}
 	s.run(t.write)
 	s.run(t.read)

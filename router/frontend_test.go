@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -176,6 +177,25 @@ func TestRunQuarantined(t *testing.T) {
 		ask(catalog.Alias("other", "do.it", 0), `{}`), ask(catalog.Alias("third", "of third", 0), `{}`)} {
 		if !strings.Contains(got, `"result"`) {
 			t.Errorf("other tools: got %s, want a result", got)
+		}
+	}
+}
+
+// A search of a client of 2026-07-28 over HTTP leaves out tools whose schemas name an invalid header, as lists do.
+func TestSearchOfInvalidHeaders(t *testing.T) {
+	k := newKit(t, func(_ *router.Options, o *downstream.Options) {
+		s := &mcptest.Server{}
+		s.SetTools(`[{"name":"odd","description":"Tells the gauge","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"a b"}}}},` +
+			`{"name":"even","description":"Tells the gauge",` + anything + `}]`)
+		o.Servers = append(o.Servers, downstream.ServerConfig{Name: "more", Type: downstream.TransportStdio})
+		o.Embedded["more"] = func(context.Context) (io.ReadWriteCloser, error) { return dial(s), nil }
+	})
+	h := httptest.NewServer(k.edge.Streamable(k, nil))
+	defer h.Close()
+	for version, want := range map[string]string{mcptest.Modern: "Found 1 tools matching 'gauge': more__even", "2025-11-25": "Found 2 tools"} {
+		c := &mcptest.Client{URL: h.URL, HTTP: h.Client(), Version: version}
+		if got := c.Call(t.Context(), "search_available_tools", `{"query":"gauge"}`); !strings.HasPrefix(got.Text(), want) {
+			t.Errorf("%s: got %s, want %s", version, got.Result, want)
 		}
 	}
 }

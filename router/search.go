@@ -65,6 +65,9 @@ func (f *Frontend) ServeSearch(ctx context.Context, x *edge.Exchange) {
 		replyToolError(x, err)
 		return
 	}
+	if x.Version.AtLeast(protocol.V20260728) && x.Header != nil { // as in lists
+		found = slices.DeleteFunc(found, func(hit Found) bool { return hit.HeaderFault() != nil })
+	}
 	tools := []FoundTool{}
 	exposed := make([]string, 0, len(found))
 	names := make([]string, 0, len(found)) // listed names

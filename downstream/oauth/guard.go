@@ -86,8 +86,8 @@ func ownZone(a netip.Addr) zone {
 }
 
 // guard sends requests to URLs named by a server or its authorization server, which are untrusted. They must use
-// https, or http on loopback, also after a redirect, and must not be in a more private zone than the server itself.
-// Only requests without a body follow redirects. Readers limit the size of responses.
+// https, or http on loopback, and must not be in a more private zone than the server itself. Only requests without a
+// body follow redirects, within their origin. Readers limit the size of responses.
 type guard struct {
 	innermost       zone
 	direct, proxied *http.Transport
@@ -141,9 +141,13 @@ func (g *guard) transport(control func(network, address string, c syscall.RawCon
 
 // client returns an HTTP client that uses the guard.
 func (g *guard) client() *http.Client {
-	follow := func(_ *http.Request, via []*http.Request) error {
-		if via[0].Method != http.MethodGet || len(via) > maxRedirects {
+	follow := func(to *http.Request, via []*http.Request) error {
+		from := via[0]
+		switch {
+		case from.Method != http.MethodGet || len(via) > maxRedirects:
 			return http.ErrUseLastResponse // the body may contain a secret
+		case origin(to.URL) != origin(from.URL): // another server does not speak for this one
+			return fmt.Errorf("it redirects from %s to %s, which is not followed", origin(from.URL), origin(to.URL))
 		}
 		return nil
 	}

@@ -57,7 +57,7 @@ func TestGuard_URLs(t *testing.T) {
 	}
 }
 
-// Redirects are checked as the URLs are, and what has a body follows none.
+// Redirects are followed within their origin alone, and what has a body follows none.
 func TestGuard_Redirects(t *testing.T) {
 	to := "http://evil.example/"
 	reached := false
@@ -72,15 +72,19 @@ func TestGuard_Redirects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := g.client().Get(s.URL + "/first")
-	if err == nil {
-		resp.Body.Close()
-	}
-	if err == nil || !strings.Contains(err.Error(), "is not https") {
-		t.Errorf("got %v, want that the redirect is refused", err)
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	defer other.Close()
+	for _, to = range []string{"http://evil.example/", "https://evil.example/", other.URL, strings.Replace(s.URL, "http", "https", 1)} {
+		resp, err := g.client().Get(s.URL + "/first")
+		if err == nil {
+			resp.Body.Close()
+		}
+		if want := "it redirects from " + s.URL + " to " + strings.TrimSuffix(to, "/") + ", which is not followed"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 	to = s.URL + "/second"
-	resp, err = g.client().Post(s.URL+"/first", "text/plain", strings.NewReader("secret"))
+	resp, err := g.client().Post(s.URL+"/first", "text/plain", strings.NewReader("secret"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -338,6 +338,9 @@ func (s serverCheck) auth() {
 // key checks the private key of a client, and makes its path absolute, relative to the folder of the file.
 func (s serverCheck) key(a *oauth.Config, path string) {
 	switch {
+	case a.PrivateKey == "" && a.KeyID != "":
+		s.fail(strings.TrimSuffix(path, ".private_key")+".key_id", "needs a private_key")
+		return
 	case a.PrivateKey == "":
 		return
 	case a.ClientID == "":

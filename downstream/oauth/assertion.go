@@ -34,10 +34,14 @@ func (t *Token) sign(s Server, form url.Values) error {
 		return &refusal{fmt.Sprintf("the private key %s cannot be used: %v", s.PrivateKey, err)}
 	}
 	now := time.Now()
-	statement, err := jwt.NewWithClaims(method, jwt.RegisteredClaims{
+	claims := jwt.NewWithClaims(method, jwt.RegisteredClaims{
 		Issuer: t.Client.ID, Subject: t.Client.ID, Audience: jwt.ClaimStrings{t.Issuer}, ID: rand.Text(),
 		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(assertionTime)),
-	}).SignedString(key)
+	})
+	if s.KeyID != "" {
+		claims.Header["kid"] = s.KeyID
+	}
+	statement, err := claims.SignedString(key)
 	if err != nil {
 		return fmt.Errorf("signing with the private key %s: %w", s.PrivateKey, err)
 	}

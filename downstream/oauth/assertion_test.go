@@ -69,14 +69,15 @@ func TestPrivateKey(t *testing.T) {
 	for _, c := range []struct {
 		kind string
 		key  crypto.Signer
+		id   string
 	}{
-		{"PRIVATE KEY", ellipticKey(t, elliptic.P256())}, {"EC PRIVATE KEY", ellipticKey(t, elliptic.P384())},
-		{"PRIVATE KEY", ellipticKey(t, elliptic.P521())}, {"RSA PRIVATE KEY", rsaKey}, {"PRIVATE KEY", rsaKey}, {"PRIVATE KEY", edwards},
+		{"PRIVATE KEY", ellipticKey(t, elliptic.P256()), "k1"}, {"EC PRIVATE KEY", ellipticKey(t, elliptic.P384()), ""},
+		{"PRIVATE KEY", ellipticKey(t, elliptic.P521()), ""}, {"RSA PRIVATE KEY", rsaKey, ""}, {"PRIVATE KEY", rsaKey, "k2"}, {"PRIVATE KEY", edwards, ""},
 	} {
 		for _, flow := range []string{oauth.FlowClientCredentials, oauth.FlowCode} {
-			o := &mcptest.OAuth{Keys: map[string]crypto.PublicKey{"robot": c.key.Public()}}
+			o := &mcptest.OAuth{Keys: map[string]crypto.PublicKey{"robot": c.key.Public()}, KeyID: c.id}
 			s, store := serve(t, o), oauth.NewStore(t.TempDir())
-			s.Config = oauth.Config{ClientID: "robot", PrivateKey: keyFile(t, c.kind, c.key), Flow: flow}
+			s.Config = oauth.Config{ClientID: "robot", PrivateKey: keyFile(t, c.kind, c.key), KeyID: c.id, Flow: flow}
 			logIn(t, s, store)
 			caller := open(t, s, store, io.Discard)
 			caller.must()

@@ -34,6 +34,7 @@ type Config struct {
 	ClientID     string        `yaml:"client_id"` // empty = the router registers itself
 	ClientSecret redact.Secret `yaml:"client_secret"`
 	PrivateKey   string        `yaml:"private_key"` // file that the client signs with, instead of having a secret; empty = none
+	KeyID        string        `yaml:"key_id"`      // of PrivateKey at the authorization server; empty = not sent
 	Issuer       string        `yaml:"issuer"`      // authorization server; empty = see Server.issuer
 	Scopes       []string      `yaml:"scopes"`      // requested besides those that the server names
 	Flow         string        `yaml:"flow"`        // empty = code

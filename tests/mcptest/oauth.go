@@ -26,6 +26,7 @@ type OAuth struct {
 	Lifetime  time.Duration                                     // of access tokens; 0 = an hour
 	Clients   map[string]string                                 // secrets by id; others register
 	Keys      map[string]crypto.PublicKey                       // by id of clients that sign instead
+	KeyID     string                                            // of all keys; empty = they have none
 	Change    func(meta map[string]any)                         // of the metadata of the authorization server
 	Resource  func(meta map[string]any)                         // and of the protected resource
 	Challenge string                                            // of a 401; empty = the metadata and a scope
@@ -269,8 +270,11 @@ func (o *OAuth) client(r *http.Request) (id string, known bool) {
 // signed reports whether a form has a new statement by a client for this server (RFC 7523).
 func (o *OAuth) signed(form url.Values, id string, key crypto.PublicKey) bool {
 	var claims jwt.RegisteredClaims
-	_, err := jwt.ParseWithClaims(form.Get("client_assertion"), &claims, func(*jwt.Token) (any, error) { return key, nil },
+	statement, err := jwt.ParseWithClaims(form.Get("client_assertion"), &claims, func(*jwt.Token) (any, error) { return key, nil },
 		jwt.WithIssuer(id), jwt.WithSubject(id), jwt.WithAudience(o.URL), jwt.WithExpirationRequired())
+	if kid, _ := statement.Header["kid"].(string); err == nil && kid != o.KeyID {
+		return false
+	}
 	if err != nil || claims.ID == "" || o.state.used[claims.ID] || len(claims.Audience) != 1 ||
 		form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
 		return false

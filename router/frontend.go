@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/lru"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
@@ -75,6 +76,8 @@ func (f *Frontend) Serve(ctx context.Context, x *edge.Exchange) {
 	case x.Message.IsNotification(): // the router itself needs none; servers behind run are not notified
 	case x.Message.Method == "tools/call":
 		f.call(ctx, x)
+	case protocol.OfTasks(x.Message.Method) && makesTasks(f, x):
+		edge.ServeTask(x)
 	default:
 		f.protocol(ctx, x)
 	}
@@ -142,12 +145,22 @@ func (f *Frontend) protocol(ctx context.Context, x *edge.Exchange) {
 		case "initialize":
 			raw = jsonrpc.Set(raw, "protocolVersion", []byte(jsonrpc.StringID(string(x.Version)))) // the negotiated version
 		case "server/discover":
-			raw = jsonrpc.Set(raw, "capabilities", edge.WithoutSubscriptions(jsonrpc.Get(raw, "capabilities")))
+			capabilities := edge.WithoutSubscriptions(jsonrpc.Get(raw, "capabilities"))
+			if makesTasks(f, x) {
+				tasks := jsonrpc.Set(nil, protocol.ExtensionTasks, []byte("{}"))
+				capabilities = jsonrpc.Set(capabilities, "extensions", tasks)
+			}
+			raw = jsonrpc.Set(raw, "capabilities", capabilities)
 		case "tools/list":
 			raw = f.withExposed(ctx, x, raw)
 		}
 		x.Reply(raw)
 	}
+}
+
+// makesTasks reports whether calls of process_query can become tasks for a client of x's protocol version.
+func makesTasks(f *Frontend, x *edge.Exchange) bool {
+	return x.Version.AtLeast(protocol.V20260728) && f.offers(ToolProcessQuery)
 }
 
 // Limited counts a call against the caller's rate limit if one of the tool's names is rate limited. It reports

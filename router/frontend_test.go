@@ -362,7 +362,8 @@ func TestDiscover(t *testing.T) {
 	got := lines[len(lines)-1]
 	for _, want := range []string{
 		`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"agenticnexus-router"`, `"version":"1.2.3"`,
-		`"supportedVersions":["2026-07-28"`, `"capabilities":{"tools":{}}`,
+		`"supportedVersions":["2026-07-28"`, `"tools":{}`,
+		`"capabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s in it", got, want)

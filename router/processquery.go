@@ -138,6 +138,9 @@ func (f *Frontend) processQuery(ctx context.Context, x *edge.Exchange, args argu
 	if err != nil {
 		return nil, err
 	}
+	if err := edge.AsTask(x); err != nil {
+		return nil, err
+	}
 	q.Origin = execution.Origin{
 		Visible: x.Visible, Profile: profileOf(x), Client: clientOf(x), Caller: x.Caller.ID, Header: x.Header,
 		Ask: asker(x), Yield: edge.Yield(x), Hold: x.Hold, Surface: x.Surface,

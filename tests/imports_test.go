@@ -75,7 +75,7 @@ func arrows() []arrow {
 		{"synth", []string{"synth/...", "internal/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/..."}},
 		{"downstream", []string{"downstream/...", "internal/...", "!internal/llm/...", "!internal/search", "!internal/auth", "!internal/limit", "!internal/telemetry/..."}},
 		// What holds them together.
-		{"router/edge", []string{"router/edge/...", "internal/cluster", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/reason", "internal/auth", "internal/limit", "internal/safe", "internal/tracing"}},
+		{"router/edge", []string{"router/edge/...", "internal/cluster", "internal/jsonrpc", "internal/lines", "internal/protocol", "internal/reason", "internal/auth", "internal/limit", "internal/safe", "internal/texts", "internal/tracing"}},
 		{"router/edge/inbound", []string{"internal/jsonrpc", "internal/protocol", "internal/limit"}},
 		{"router/edge/output", []string{"internal/jsonrpc", "internal/limit"}},
 		{"router/edge/sessionid", []string{"router/edge/inbound", "internal/jsonrpc", "internal/protocol"}},

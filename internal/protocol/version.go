@@ -1,5 +1,5 @@
 // Package protocol has the versions of the Model Context Protocol that the router speaks, the methods of its requests,
-// and the names of subscriptions/listen, which it receives and sends.
+// and the names of subscriptions/listen and of the tasks extension, which it receives and sends.
 //
 // [Versions] is the list of all, [Version.AtLeast] orders them and [Negotiate] answers initialize.
 package protocol

@@ -12,7 +12,7 @@
 //	homes         home.go: where a session is served; hop.go: at another replica; moving.go: what it takes along
 //	sessions      registry.go, session.go, handshake.go, with sessionid
 //	serving       serve.go, inflight.go
-//	handler       exchange.go, mrtr.go
+//	handler       exchange.go, mrtr.go, task.go
 //	output        output: one writer for each stream, with queues, replay and batches
 //	input         inbound: bodies, messages, versions and headers
 //
@@ -36,6 +36,8 @@
 //   - Revival: a session of streamable HTTP that did not end by DELETE is reopened if its client returns within 24
 //     hours of its start. The handler first serves the client's initialize and notifications/initialized again; their
 //     responses are dropped. See [Edge.Keep].
+//   - Tasks: a request that its handler has made a task outlives its client, not the edge. What is kept of tasks is
+//     bounded in number, bytes and time.
 //   - Replicas: with a [cluster.Directory], a request of a session is served where the session lives, at its home.
 //     If the home is gone, the replica that got the request revives the session with its log levels, its subscriptions
 //     and what its handler saved; calls in flight at the former home end as outcome_unknown.
@@ -144,6 +146,7 @@ func New(o Options) *Edge {
 	if o.IDKeys != nil {
 		e.sessions.ids.Share(o.IDKeys)
 	}
+	e.mrtrs.tasks = taskTable{room: limit.NewBudget(limit.Bounds{Requests: maxTasks}, memory), byID: map[string]*task{}}
 	e.life.work.Go(e.watch)
 	return e
 }
@@ -238,6 +241,7 @@ func (e *Edge) watch() {
 		}
 		now := e.now()
 		e.checkSessionless()
+		e.mrtrs.tasks.expire(e.budget, time.Now().Add(-taskLife))
 		all := e.sessions.all()
 		for _, s := range all {
 			s.check(now)
@@ -252,10 +256,10 @@ func (e *Edge) checkSessionless() {
 	e.sessionless.cancel(ErrKeyRevoked, revoked)
 }
 
-// Drain begins to stop an Edge: it refuses new requests and sessions, and ends requests that wait for a retry of their
-// client or that Listen. Until ctx ends, it waits for the other requests in flight and for clients to read their
-// responses. Then it cancels the rest, ends all sessions and closes their streams. Requests of sessions that other
-// replicas can take over are passed on until Stop.
+// Drain begins to stop an Edge: it refuses new requests and sessions, and ends tasks and requests that wait for a retry
+// of their client or that Listen. Until ctx ends, it waits for the other requests in flight and for clients to read
+// their responses. Then it cancels the rest, ends all sessions and closes their streams. Requests of sessions that
+// other replicas can take over are passed on until Stop.
 func Drain(ctx context.Context, e *Edge) {
 	e.life.stop()
 	e.mrtrs.stop(ErrStopped)
@@ -284,5 +288,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 	e.sessions.endAll(ErrStopped) // sessions opened in the meantime
 	e.life.posts.wait(ctx)
 	e.life.exit()
-	return e.life.wait()
+	err := e.life.wait()
+	e.mrtrs.tasks.expire(e.budget, time.Now())
+	return err
 }

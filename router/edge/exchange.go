@@ -128,7 +128,10 @@ func (x *Exchange) Request(ctx context.Context, method string, params []byte) (j
 // Between round trips the client has no connection.
 func (x *Exchange) Gone() bool {
 	conn := x.reply.conn
-	if x.reply.mrtr != nil {
+	switch {
+	case x.reply.task != nil:
+		return false // no connection carries it
+	case x.reply.mrtr != nil:
 		r := x.reply.mrtr.current()
 		if r == nil {
 			return true
@@ -161,7 +164,8 @@ func (x *Exchange) size() int { return len(x.Message.Raw) + output.SmallMessage 
 // replyPath is how an exchange responds to its client.
 type replyPath struct {
 	sender   output.Sender   // nil for notifications
-	mrtr     *mrtr           // sender as an mrtr; nil if the client accepts no requests, and before 2026-07-28
+	mrtr     *mrtr           // sender as an mrtr; nil if the client accepts no requests or tasks, and before 2026-07-28
+	task     *task           // keeps the reply; nil without AsTask
 	conn     <-chan struct{} // closed when the connection of the response ends; nil on shared streams
 	state    atomic.Uint32
 	hungUp   atomic.Bool  // the client has hung up during a round trip
@@ -246,7 +250,7 @@ func (x *Exchange) respond(m output.Message, state uint32, failure string, code 
 		failure, code = reason.Cancelled, nil
 	}
 	x.reply.failure, x.reply.code = failure, code
-	if x.reply.mrtr != nil {
+	if x.reply.mrtr != nil && x.reply.task == nil {
 		var ok bool
 		if m.ID, ok = x.reply.mrtr.awaitRoundTrip(); !ok {
 			return
@@ -286,8 +290,12 @@ func (x *Exchange) RelayProgress() func(params []byte) {
 	}
 }
 
-// Progress returns a function that reports progress from 0 to 1 to the client; nil if the client wants none.
+// Progress returns a function that reports progress from 0 to 1 to the client; nil if the client wants none. A task has
+// what it says as its statusMessage.
 func (x *Exchange) Progress() func(fraction float64, message string) {
+	if t := x.reply.task; t != nil {
+		return func(_ float64, message string) { t.progressed(message) }
+	}
 	if x.ProgressToken == nil {
 		return nil
 	}

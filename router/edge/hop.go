@@ -253,19 +253,26 @@ func (a hop) boundElsewhere(
 	return answered, !answered
 }
 
-// elsewhere passes a message without a session on: a retry to the home of its request, and others while this replica
-// drains. It reports whether the message is answered.
+// elsewhere passes a message without a session on: a retry, or a request about a task, to the home of its request, and
+// others while this replica drains. It reports whether the message is answered. A task whose home is gone is unknown.
 func (t *streamable) elsewhere(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
-	if !isRetry(in) {
-		return in.IsRequest() && (hop{replies: t.reply}).toAnother(w, r, src.caller, in.Sent)
+	a, retries, handle := hop{replies: t.reply}, isRetry(in), ""
+	switch {
+	case retries:
+		handle = jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
+	case in.Version != nil && protocol.OfTasks(in.Method):
+		handle = jsonrpc.Text(jsonrpc.Get(in.Params, "taskId"))
 	}
-	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
-	a := hop{replies: t.reply}
-	answered, gone := a.boundElsewhere(w, r, src.caller, strings.TrimPrefix(state, statePrefix), in.Sent)
-	if gone {
+	name, bound := strings.CutPrefix(handle, statePrefix)
+	if !bound {
+		return in.IsRequest() && a.toAnother(w, r, src.caller, in.Sent)
+	}
+	answered, gone := a.boundElsewhere(w, r, src.caller, name, in.Sent)
+	if gone && retries {
 		a.lost(w, r, src.caller, in.Sent)
+		return true
 	}
-	return answered || gone
+	return answered
 }
 
 // elsewhere passes a message of a session that is not open here on to the home of the session.

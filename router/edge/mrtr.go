@@ -35,7 +35,7 @@ type mrtr struct {
 	requests uint64        // to the client so far
 	pending  []*inputRequest
 	arrived  chan struct{} // capacity 1: signalled by requests while others are collected; nil = none is
-	since    time.Time     // when the last round trip ended
+	since    time.Time     // when the last round trip ended, or a task began to wait for input
 	yielding *time.Timer   // ends the request in favour of another client; nil = none waits
 }
 
@@ -86,6 +86,12 @@ func (ep *endpoint) newMRTR(ctx context.Context, x *Exchange, first *roundTrip) 
 
 // Send implements output.Sender.
 func (t *mrtr) Send(m output.Message, last bool) bool {
+	if task := t.x.reply.task; task != nil {
+		if last {
+			task.keep(m)
+		}
+		return last // a task has no notifications of its request
+	}
 	t.mu.Lock()
 	r := t.round
 	if last {
@@ -191,16 +197,23 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	t.requests++
 	q.key = "q" + strconv.FormatUint(t.requests, 10)
 	t.pending = append(t.pending, q)
-	first := t.arrived == nil
-	if first {
+	task := t.x.reply.task
+	first := t.arrived == nil && task == nil
+	switch {
+	case first:
 		t.arrived = make(chan struct{}, 1)
+	case len(t.pending) == 1:
+		t.since = time.Now()
 	}
 	arrived := t.arrived
 	t.mu.Unlock()
 	defer t.drop(q)
-	if first {
+	switch {
+	case task != nil:
+		task.touch()
+	case first:
 		t.collect(ctx, q)
-	} else {
+	default:
 		select {
 		case arrived <- struct{}{}:
 		default: // already signalled
@@ -237,8 +250,11 @@ func (t *mrtr) collect(ctx context.Context, first *inputRequest) {
 // drop removes a pending request.
 func (t *mrtr) drop(q *inputRequest) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.pending = slices.DeleteFunc(t.pending, func(other *inputRequest) bool { return other == q })
+	t.mu.Unlock()
+	if task := t.x.reply.task; task != nil {
+		task.touch()
+	}
 }
 
 // endRoundTripLocked ends the current round trip if requests are pending. The caller calls send, which sends the
@@ -269,7 +285,7 @@ func (t *mrtr) endRoundTripLocked() (send func()) {
 func (t *mrtr) yield() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.round != nil || t.over || t.yielding != nil {
+	if t.round != nil || t.over || t.yielding != nil || t.x.reply.task != nil && len(t.pending) == 0 {
 		return
 	}
 	t.yielding = time.AfterFunc(time.Until(t.since.Add(yieldTimeout)), func() { t.x.abort(errYielded) })
@@ -285,8 +301,24 @@ func (t *mrtr) stopYieldingLocked() {
 
 // inputRequired returns the result that asks the client for the pending input. The caller holds t.mu.
 func (t *mrtr) inputRequired() []byte {
-	body := []byte(`{"resultType":"input_required","inputRequests":{`)
-	for i, q := range t.pending {
+	body := append([]byte(`{"resultType":"input_required","inputRequests":`), inputRequests(t.pending)...)
+	return append(append(append(body, `,"requestState":`...), jsonrpc.StringID(t.state)...), '}')
+}
+
+// waiting returns the raw requests that wait for input; nil if there are none.
+func (t *mrtr) waiting() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.pending) == 0 {
+		return nil
+	}
+	return inputRequests(t.pending)
+}
+
+// inputRequests returns the raw requests by their keys.
+func inputRequests(pending []*inputRequest) []byte {
+	body := []byte{'{'}
+	for i, q := range pending {
 		if i > 0 {
 			body = append(body, ',')
 		}
@@ -296,12 +328,13 @@ func (t *mrtr) inputRequired() []byte {
 		}
 		body = append(body, '}')
 	}
-	return append(append(append(body, `},"requestState":`...), jsonrpc.StringID(t.state)...), '}')
+	return append(body, '}')
 }
 
-// mrtrTable holds the multi round-trip requests that wait for a retry.
+// mrtrTable holds the multi round-trip requests that wait for a retry, and the tasks.
 type mrtrTable struct {
 	byState sync.Map // *mrtr by the requestState of its next round trip
+	tasks   taskTable
 }
 
 // stop ends all of them with a cause, because their clients can no longer retry.
@@ -312,6 +345,7 @@ func (m *mrtrTable) stop(cause error) {
 		}
 		return true
 	})
+	m.tasks.stop(cause)
 }
 
 // resume starts the next round trip with the client's input. Requests without a response are sent again. It reports
@@ -323,8 +357,23 @@ func (t *mrtr) resume(r *roundTrip, responses []byte) bool {
 		return false
 	}
 	t.round = r
-	t.stopYieldingLocked()
 	close(t.retried)
+	t.answerLocked(responses)
+	send := t.endRoundTripLocked()
+	t.mu.Unlock()
+	send()
+	return true
+}
+
+// answer passes the client's responses on to the requests with their keys. Others are ignored.
+func (t *mrtr) answer(responses []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.answerLocked(responses)
+}
+
+func (t *mrtr) answerLocked(responses []byte) {
+	t.stopYieldingLocked()
 	t.pending = slices.DeleteFunc(t.pending, func(q *inputRequest) bool {
 		response := jsonrpc.Get(responses, q.key)
 		switch {
@@ -338,10 +387,6 @@ func (t *mrtr) resume(r *roundTrip, responses []byte) bool {
 		}
 		return true
 	})
-	send := t.endRoundTripLocked()
-	t.mu.Unlock()
-	send()
-	return true
 }
 
 // end ends the request after its handler has returned.
@@ -354,6 +399,9 @@ func (t *mrtr) end() {
 	t.mu.Unlock()
 	if r != nil {
 		close(r.done)
+	}
+	if task := t.x.reply.task; task != nil {
+		task.ended()
 	}
 }
 

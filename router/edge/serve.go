@@ -161,7 +161,7 @@ func (ep *endpoint) serveShared(src source, s *session, in *inbound.Message) err
 		return nil
 	}
 	ctx := ep.fill(x, src, s, in)
-	if in.TakesRequests() {
+	if in.Outlives() {
 		ep.newMRTR(ctx, x, newRoundTrip(in, x.reply.sender, nil))
 	}
 	if err := e.track(x); err != nil {

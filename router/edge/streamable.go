@@ -91,7 +91,7 @@ func (t *streamable) serve(w http.ResponseWriter, r *http.Request, src source, i
 		t.open(w, r, src, s, in)
 	case isRetry(in):
 		t.retryHTTP(w, r, src, in)
-	case in.TakesRequests():
+	case in.Outlives():
 		t.firstRoundTrip(w, r, src, in)
 	default:
 		t.request(w, r, src, s, in, false)

@@ -101,7 +101,8 @@ func (c *Client) send(ctx context.Context, method, raw string) (*http.Response, 
 		}
 		req.Header.Set("MCP-Protocol-Version", Modern)
 		req.Header.Set("Mcp-Method", m.Method)
-		if name := cmp.Or(m.Call().Name, jsonrpc.Text(jsonrpc.Get(m.Params, "uri"))); name != "" {
+		of := func(member string) string { return jsonrpc.Text(jsonrpc.Get(m.Params, member)) }
+		if name := cmp.Or(m.Call().Name, of("uri"), of("taskId")); name != "" {
 			req.Header.Set("Mcp-Name", name)
 		}
 	}

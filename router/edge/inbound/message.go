@@ -193,13 +193,30 @@ func (c ClientInfo) Missing(method string, params []byte) *jsonrpc.Error {
 	}
 }
 
-// TakesRequests reports whether m is a request that names its protocol version and whose client answers requests.
-// Such a request may be answered by an input_required result.
-func (m *Message) TakesRequests() bool {
+// TakesTasks reports whether the client declares the tasks extension.
+func (c ClientInfo) TakesTasks() bool {
+	return Object(jsonrpc.Get(c.Capabilities, "extensions", protocol.ExtensionTasks)) != nil
+}
+
+// MissingTasks returns the error of a request about tasks of a client that does not declare the extension.
+func MissingTasks() *jsonrpc.Error {
+	extension := jsonrpc.Set(nil, protocol.ExtensionTasks, []byte("{}"))
+	return &jsonrpc.Error{Code: jsonrpc.CodeMissingCapability,
+		Message: "Tasks need a client that declares the extension " + protocol.ExtensionTasks + " with the request",
+		Data:    jsonrpc.Set(nil, "requiredCapabilities", jsonrpc.Set(nil, "extensions", extension)),
+	}
+}
+
+// Outlives reports whether m is a request that names its protocol version, and whose client answers requests or takes
+// tasks. It may be answered by an input_required result, or by a task, while its handler goes on.
+func (m *Message) Outlives() bool {
 	switch m.Method {
 	case "tools/call", "prompts/get", "resources/read":
 	default:
 		return false
+	}
+	if m.Method == "tools/call" && (ClientInfo{Capabilities: m.Capabilities}).TakesTasks() {
+		return m.Version != nil
 	}
 	for _, capability := range requestCapabilities {
 		if jsonrpc.Get(m.Capabilities, capability) != nil {

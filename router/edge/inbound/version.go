@@ -111,6 +111,8 @@ func checkNameHeaders(h http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 		member = "name"
 	case "resources/read":
 		member = "uri"
+	case protocol.MethodTaskGet, protocol.MethodUpdate, protocol.MethodCancel:
+		member = "taskId"
 	default:
 		return nil
 	}

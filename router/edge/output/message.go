@@ -53,6 +53,9 @@ func RawError(id jsonrpc.ID, raw []byte) Message {
 	return Message{form: failure, Keep: true, ID: id, Body: raw}
 }
 
+// IsError reports whether the message is a response with an error.
+func (m Message) IsError() bool { return m.form == failure }
+
 // Size returns the approximate bytes that the message takes in memory.
 func (m Message) Size() int {
 	n := len(m.Body) + len(m.ID) + 64

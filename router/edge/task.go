@@ -1,0 +1,271 @@
+package edge
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/limit"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
+	"github.com/agenticnexus/agenticnexus/internal/texts"
+	"github.com/agenticnexus/agenticnexus/router/edge/inbound"
+	"github.com/agenticnexus/agenticnexus/router/edge/output"
+)
+
+const (
+	maxTasks    = 10_000           // kept for all callers; limit.Budget divides them
+	taskBytes   = 4 << 10          // charged for a task besides a large result
+	taskLife    = 30 * time.Minute // from its creation; then it is cancelled, and forgotten
+	taskPoll    = 500 * time.Millisecond
+	taskMessage = 1000 // bytes of statusMessage
+)
+
+var errTasks = errors.New("too many tasks, or too large results of tasks, are kept for the caller; each is forgotten 30 " +
+	"minutes after it began. Call again without the extension " + protocol.ExtensionTasks + ", or later")
+
+// task is a request whose reply is kept until its client fetches it (MCP extension io.modelcontextprotocol/tasks). Its
+// mrtr serves it and has the requests that wait for input; it outlives the mrtr.
+type task struct {
+	id, caller, surface string
+	created             time.Time
+
+	mu      sync.Mutex
+	run     *mrtr // nil when the handler has returned
+	updated time.Time
+	message string // what the progress of the request says
+	status  string // of a task that has ended; else empty
+	reply   output.Message
+}
+
+// Statuses of tasks.
+const (
+	taskWorking   = "working"
+	taskInput     = "input_required"
+	taskCompleted = "completed"
+	taskFailed    = "failed"
+	taskCancelled = "cancelled"
+)
+
+// AsTask turns a request whose client takes tasks into one: the client gets the id of the task, x is no longer
+// cancelled by the end of its connection, and its reply is kept for 30 minutes from now. The client fetches it, answers
+// requests and cancels with requests that [ServeTask] serves. Other requests stay as they are. The error means that too
+// much is kept for the caller. AsTask must precede all other messages to the client.
+func AsTask(x *Exchange) error {
+	run := x.reply.mrtr
+	if run == nil || !x.Client.TakesTasks() {
+		return nil
+	}
+	homes := &x.edge.sessions.homes
+	now := time.Now()
+	t := &task{id: statePrefix + homes.prefix(homes.directory.Self()) + rand.Text(), caller: x.Caller.ID,
+		surface: x.Surface, created: now, updated: now, run: run}
+	if !x.edge.mrtrs.tasks.add(x.edge.budget, t) {
+		x.edge.refusals.overloaded.Add(1)
+		return errTasks
+	}
+	x.reply.task = t
+	run.mu.Lock()
+	r := run.round
+	run.round = nil
+	run.mu.Unlock()
+	m := output.Result(r.id, jsonrpc.Set(t.state(), "resultType", []byte(`"`+protocol.ResultTask+`"`)))
+	m.Payer = t.caller
+	logSent(x.edge.log, x.session, m)
+	x.entry.table.freeID(x)
+	r.finish(m)
+	if x.edge.life.stopping.Load() {
+		x.abort(ErrStopped) // Stop may have looked before
+	}
+	return nil
+}
+
+// ServeTask serves tasks/get, tasks/update and tasks/cancel for the tasks that AsTask has made for the caller on the
+// surface. Unknown ids and those of others are answered alike.
+func ServeTask(x *Exchange) {
+	x.ReleaseWaiting()
+	if !x.Client.TakesTasks() {
+		x.Fail(inbound.MissingTasks())
+		return
+	}
+	t := x.edge.mrtrs.tasks.of(x, jsonrpc.Text(jsonrpc.Get(x.Message.Params, "taskId")))
+	if t == nil {
+		x.Fail(UnknownTask())
+		return
+	}
+	answer := []byte("{}")
+	switch x.Message.Method {
+	case protocol.MethodUpdate:
+		responses := jsonrpc.Get(x.Message.Params, "inputResponses")
+		if inbound.Object(responses) == nil {
+			x.Fail(inbound.InvalidParams("inputResponses must be an object"))
+			return
+		}
+		if run := t.running(); run != nil {
+			run.answer(responses)
+		}
+	case protocol.MethodCancel:
+		t.cancel()
+	default:
+		answer = t.state()
+	}
+	x.Reply(answer)
+}
+
+// UnknownTask returns the error for an id that names no task of the caller.
+func UnknownTask() *jsonrpc.Error {
+	return inbound.InvalidParams("unknown or expired taskId; call the tool again")
+}
+
+// running returns the request; nil when its handler has returned.
+func (t *task) running() *mrtr {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.run
+}
+
+// keep keeps the reply.
+func (t *task) keep(m output.Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.status, t.reply, t.updated = taskCompleted, m, time.Now()
+	if m.IsError() {
+		t.status = taskFailed
+		t.message = texts.Line(jsonrpc.Text(jsonrpc.Get(m.Body, "message")), taskMessage)
+	}
+}
+
+// cancel cancels the request, unless it is answered.
+func (t *task) cancel() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.run == nil || !t.run.x.reply.state.CompareAndSwap(live, cancelled) {
+		return
+	}
+	t.status, t.updated = taskCancelled, time.Now()
+	t.run.x.abort(&Cancelled{})
+}
+
+// progressed notes what the progress of the request says.
+func (t *task) progressed(message string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.status == "" {
+		t.message = texts.Line(message, taskMessage)
+		t.updated = time.Now()
+	}
+}
+
+// touch notes that the requests that wait for input have changed.
+func (t *task) touch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.updated = time.Now()
+}
+
+// ended notes that the handler has returned.
+func (t *task) ended() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.run = nil
+}
+
+// state returns the raw task as tasks/get tells it (DetailedTask).
+func (t *task) state() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var more []byte
+	status := t.status
+	switch status {
+	case taskCompleted:
+		more = append([]byte(`,"result":`), t.reply.Body...)
+	case taskFailed:
+		more = append([]byte(`,"error":`), t.reply.Body...)
+	case "":
+		status = taskWorking
+		if requests := t.run.waiting(); requests != nil {
+			status, more = taskInput, append([]byte(`,"inputRequests":`), requests...)
+		}
+	}
+	at := func(moment time.Time) string { return moment.UTC().Format("2006-01-02T15:04:05.000Z") }
+	body, _ := json.Marshal(struct { // always marshals
+		ID      string `json:"taskId"`
+		Status  string `json:"status"`
+		Message string `json:"statusMessage,omitempty"`
+		Created string `json:"createdAt"`
+		Updated string `json:"lastUpdatedAt"`
+		Life    int64  `json:"ttlMs"`
+		Poll    int64  `json:"pollIntervalMs"`
+	}{t.id, status, t.message, at(t.created), at(t.updated), taskLife.Milliseconds(), taskPoll.Milliseconds()})
+	return append(append(body[:len(body)-1], more...), '}')
+}
+
+// taskTable holds the tasks of all callers.
+type taskTable struct {
+	room *limit.Budget // tasks by caller
+
+	mu   sync.Mutex
+	byID map[string]*task
+}
+
+// add adds a task and charges its caller. It reports false if there is no room.
+func (k *taskTable) add(budget *limit.Budget, t *task) bool {
+	if !k.room.Enter(t.caller, 0) {
+		return false
+	}
+	if !budget.ReserveSpare(t.caller, taskBytes) {
+		k.room.Leave(t.caller, 0)
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.byID[t.id] = t
+	return true
+}
+
+// of returns the task with an id if it is one of the caller of x on its surface; else nil.
+func (k *taskTable) of(x *Exchange, id string) *task {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t := k.byID[id]; t != nil && t.caller == x.Caller.ID && t.surface == x.Surface {
+		return t
+	}
+	return nil
+}
+
+func (k *taskTable) all() []*task {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Values(k.byID))
+}
+
+// stop ends the requests of all tasks with a cause.
+func (k *taskTable) stop(cause error) {
+	for _, t := range k.all() {
+		if run := t.running(); run != nil {
+			run.x.abort(cause)
+		}
+	}
+}
+
+// expire cancels and forgets the tasks that were not created after a moment.
+func (k *taskTable) expire(budget *limit.Budget, last time.Time) {
+	for _, t := range k.all() {
+		if t.created.After(last) {
+			continue
+		}
+		if t.cancel(); t.running() != nil {
+			continue // until its handler has returned
+		}
+		k.mu.Lock()
+		delete(k.byID, t.id)
+		k.mu.Unlock()
+		output.Release(budget, t.reply)
+		budget.Release(t.caller, taskBytes)
+		k.room.Leave(t.caller, 0)
+	}
+}

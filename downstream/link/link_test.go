@@ -209,7 +209,7 @@ func tryConnect(
 	}
 	s, err := link.Connect(ctx, link.Options{
 		Server: "srv", Target: target, Initialize: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`),
-		Handler: h, MaxMessage: max, HTTP: transport, Logger: logger,
+		Handler: h, MaxMessage: max, HTTP: transport, Logger: logger, Handshake: target.URL == "",
 	})
 	if err == nil {
 		t.Cleanup(s.Close)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -14,12 +15,13 @@ import (
 // maxWatches is the number of resources that are subscribed to in one session of 2026-07-28, a request each.
 const maxWatches = 100
 
-// older serves what 2026-07-28 has no requests for: log levels of sessions, and subscriptions to resources.
+// older serves what either 2026-07-28 or the older versions have no requests for: log levels of sessions and of
+// requests, and subscriptions to resources.
 type older struct {
 	s *Session
 
 	mu      sync.Mutex
-	level   []byte                        // raw; nil = none
+	level   []byte                        // of the session, raw; nil = none
 	watches map[string]context.CancelFunc // by URI
 }
 
@@ -65,6 +67,41 @@ func (o *older) logLevel() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.level
+}
+
+// levelTime limits logging/setLevel on behalf of another request.
+const levelTime = 3 * time.Second
+
+// heed serves, in a session with a handshake, what 2026-07-28 has no request for: the log level that a request names in
+// _meta is set for the session unless its level is as low. It stays set, because other requests may name it.
+func (o *older) heed(ctx context.Context, call *Call) {
+	set := call.Method == "logging/setLevel"
+	if !set && !bytes.Contains(call.Params, []byte(metaLogLevel)) ||
+		jsonrpc.Get(o.s.Initialized, "capabilities", "logging") == nil {
+		return
+	}
+	level := jsonrpc.Get(call.Params, "level")
+	if !set {
+		level = jsonrpc.Get(call.Params, "_meta", metaLogLevel)
+	}
+	rank := slices.Index(levels, jsonrpc.Text(level))
+	o.mu.Lock()
+	if rank < 0 || !set && o.level != nil && slices.Index(levels, jsonrpc.Text(o.level)) <= rank {
+		o.mu.Unlock()
+		return
+	}
+	o.level = bytes.Clone(level)
+	o.mu.Unlock()
+	if set {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, levelTime)
+	defer cancel()
+	reply, err := o.s.Call(ctx, &Call{Method: "logging/setLevel", Params: jsonrpc.Set(nil, "level", level)})
+	if err != nil || reply.Err != nil {
+		o.s.logger.Debug("cannot set the log level of a request", "server", o.s.server, "error", err,
+			"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
+	}
 }
 
 func refusal(why string) Reply {

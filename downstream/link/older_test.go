@@ -3,7 +3,9 @@ package link_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -12,6 +14,55 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
+
+// The log level that a request of 2026-07-28 names is set in a session with a handshake, unless its level is as low.
+func TestLogLevelsOfRequests(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var got []string
+	srv := answering(t, func(w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) bool {
+		result := `{}`
+		switch m.Method {
+		case "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"logging":{}}}`
+		case "logging/setLevel", "tools/call":
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, m.Method+" "+jsonrpc.Text(jsonrpc.Get(m.Params, "level")))
+		default:
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(jsonrpc.Result(m.ID, []byte(result)))
+		return true
+	})
+	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+	for _, tc := range []struct{ method, params, want string }{
+		{"tools/call", `{}`, ""},
+		{"tools/call", `{"_meta":{"io.modelcontextprotocol/logLevel":"loud"}}`, ""},
+		{"tools/call", `{"_meta":{"io.modelcontextprotocol/logLevel":"warning"}}`, "warning"},
+		{"tools/call", `{"_meta":{"io.modelcontextprotocol/logLevel":"error"}}`, ""},
+		{"tools/call", `{"_meta":{"io.modelcontextprotocol/logLevel":"info"}}`, "info"},
+		{"logging/setLevel", `{"level":"error"}`, "error"},
+		{"tools/call", `{"_meta":{"io.modelcontextprotocol/logLevel":"info"}}`, "info"},
+		{"tools/call", `{"_meta":{"io.modelcontextprotocol/logLevel":"info"}}`, ""},
+	} {
+		got = nil
+		if reply, err := s.Call(t.Context(), &link.Call{Method: tc.method, Params: []byte(tc.params)}); err != nil || reply.Err != nil {
+			t.Fatalf("%s %s: got %s, %v", tc.method, tc.params, reply.Err, err)
+		}
+		var want []string
+		if tc.want != "" {
+			want = []string{"logging/setLevel " + tc.want}
+		}
+		if tc.method == "tools/call" {
+			want = append(want, "tools/call ")
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s %s: got %q, want %q", tc.method, tc.params, got, want)
+		}
+	}
+}
 
 // A subscription to a resource of a server of 2026-07-28 is a request that stays open. What the server does not accept
 // is an error, and the number is limited.

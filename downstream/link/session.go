@@ -127,6 +127,8 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 			}
 			return reply, err
 		}
+	} else {
+		s.older.heed(ctx, call)
 	}
 	c := s.calls.add(ctx, call)
 	defer s.calls.remove(c)

@@ -73,7 +73,11 @@ func (s *Server) answerInEra(ctx context.Context, m Message, send func(raw strin
 		case "echo":
 			return result(text(m.Params) + `,"_meta":{"example.com/answer":1},` + Vendor)
 		case "log":
-			if s.era.level.Load() || jsonrpc.Get(m.Params, "_meta", "io.modelcontextprotocol/logLevel") != nil {
+			asked := s.era.level.Swap(false) // each client sets it
+			if s.Version == Modern {
+				asked = jsonrpc.Get(m.Params, "_meta", "io.modelcontextprotocol/logLevel") != nil
+			}
+			if asked {
 				send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"logged"}}`)
 			}
 			return result(text(nil))

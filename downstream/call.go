@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/server"
 	"github.com/agenticnexus/agenticnexus/internal/audit"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/tracing"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
@@ -28,11 +30,12 @@ type Request struct {
 	Method  string
 	Params  []byte // raw, with the server's own names
 	Tool    string // the tool's own name, for tools/call
+	Task    string // the tool whose call has begun the task that the request is about; empty = about none
 	Client  string // the client session that causes it; empty for the router itself
 	Caller  string // charged for the request: an API key or a remote address; empty for the router itself
 	Proxied bool   // from a proxy surface: use the client's own session if the server has one per client
 	Provenance
-	Modern   bool // the client handles input_required results of a modern server itself
+	Modern   bool // the client handles input_required results and tasks of a modern server itself
 	Visible  Visible
 	Attempts *int // incremented per call made; may be nil
 	Hooks
@@ -166,7 +169,7 @@ func (c *callChain) observe(next callFunc) callFunc {
 		took := time.Since(began)
 		r.server.Observed(took, err)
 		outcome := cmp.Or(errorType(reply, err), OutcomeOK)
-		if outcome != OutcomeOK {
+		if outcome != OutcomeOK || r.Task != "" && taskFailed(reply.Result) {
 			reply = c.masked(reply)
 		}
 		c.opts.Observe(Observation{
@@ -241,15 +244,20 @@ func (c *callChain) send(ctx context.Context, r *Request) (link.Reply, error) {
 	}, r.Tool))
 }
 
-// announced returns the params without capabilities of a client of 2026-07-28 that the server may not use.
+// announced returns the params without capabilities of a client of 2026-07-28 that the server may not use: what
+// the configuration forbids, and tasks where the client does not handle them itself.
 func (r *Request) announced() []byte {
-	if r.server.Config.Requests == nil {
+	tasks := !r.Modern && bytes.Contains(r.Params, []byte(protocol.ExtensionTasks))
+	if r.server.Config.Requests == nil && !tasks {
 		return r.Params
 	}
 	meta := jsonrpc.Get(r.Params, "_meta")
 	capabilities := jsonrpc.Get(meta, mcp.MetaKeyClientCapabilities)
 	if capabilities == nil {
 		return r.Params
+	}
+	if extensions := jsonrpc.Get(capabilities, "extensions"); tasks && extensions != nil {
+		capabilities = jsonrpc.Set(capabilities, "extensions", jsonrpc.Remove(extensions, protocol.ExtensionTasks))
 	}
 	meta = jsonrpc.Set(meta, mcp.MetaKeyClientCapabilities, r.server.Config.Announced(capabilities))
 	return jsonrpc.Set(r.Params, "_meta", meta)

@@ -48,7 +48,7 @@ func (c *callChain) decide(r *Request) (trust.Decision, error) {
 		return trust.Decision{Action: trust.Allow}, nil
 	}
 	policy := c.policy.Load()
-	if !judged(r.Method) {
+	if !judged(r.Method) || r.Task != "" { // which is judged with the call
 		policy = nil
 	}
 	call := c.callOf(r, policy)
@@ -107,9 +107,12 @@ func judged(method string) bool {
 	return true
 }
 
-// calledTool returns the own name of the tool that a request calls; empty if it calls none. A server may ignore the
-// case of methods.
+// calledTool returns the own name of the tool that a request calls, or whose task it is about; empty if there is none.
+// A server may ignore the case of methods.
 func (r *Request) calledTool() string {
+	if r.Task != "" {
+		return r.Task
+	}
 	if r.Tool == "" && strings.EqualFold(r.Method, "tools/call") {
 		return jsonrpc.Text(jsonrpc.Get(r.Params, "name"))
 	}

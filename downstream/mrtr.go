@@ -38,10 +38,15 @@ func (c *callChain) bridge(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		next := asking(next)
 		reply, err := next(ctx, r)
-		if err != nil || reply.Err != nil || r.Modern && reply.Modern {
-			return reply, err
-		}
 		in := input{Request: r}
+		switch {
+		case err != nil || reply.Err != nil:
+			return reply, err
+		case r.Modern && IsTask(reply) && !(reply.Modern && r.takesTasks()):
+			return link.Reply{}, in.fails("it answered %s with a task, which its client does not take", r.Method)
+		case r.Modern && reply.Modern:
+			return reply, nil
+		}
 		for err == nil && reply.Err == nil {
 			required, problem := in.required(reply)
 			if problem != nil || !required {
@@ -80,10 +85,13 @@ func Attributed(name string, reply link.Reply) (link.Reply, error) {
 func asking(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)
+		if r.Task != "" {
+			reply.Names |= jsonrpc.NameResultType // it may have requests without a resultType
+		}
 		if r.server.Config.Requests == nil || err != nil {
 			return reply, err
 		}
-		for _, method := range server.Asked(reply) {
+		for _, method := range r.asks(reply) {
 			if !r.server.Config.MayAsk(method) {
 				return link.Reply{}, &InputError{Server: r.Server, Method: texts.Line(method, 100),
 					Why: "the configuration does not let the server ask for it"}

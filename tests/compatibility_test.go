@@ -137,6 +137,13 @@ var features = []feature{
 		p.call("log", `{}`, level)
 		return p.client.Heard("notifications/message", `"logged"`)
 	}},
+	{name: "tasks", about: "A call becomes a task, which the client polls and whose form it answers.", since: protocol.V20260728, works: func(p *eraPair) bool {
+		task, err := p.client.Begin(p.ctx, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{}}`, p.of+"confirm_delete"))
+		if err == nil {
+			task, err = mcptest.Await(p.ctx, p.client, task.ID)
+		}
+		return err == nil && strings.Contains(string(task.Result), "Ann")
+	}},
 	{name: "restarts", about: "The server restarts, and the client's next call is answered as if it had not.", works: func(p *eraPair) bool {
 		p.restart()
 		return p.echoed(`"arguments":{`, `"content":[`)
@@ -234,7 +241,10 @@ func (p *eraPair) connect(t *testing.T, router string, client, server protocol.V
 		URL: fmt.Sprintf("%s/servers/%s/mcp", router, server), HTTP: &http.Client{Transport: transport}, Version: string(client),
 		Capabilities: `{"roots":{},"sampling":{}}`, Answers: func(m mcptest.Message) string { return answers[m.Method] },
 	}
-	if client >= protocol.V20250618 {
+	switch {
+	case client >= protocol.V20260728:
+		p.client.Capabilities = `{"roots":{},"sampling":{},"elicitation":{},"extensions":{"` + protocol.ExtensionTasks + `":{}}}`
+	case client >= protocol.V20250618:
 		p.client.Capabilities = `{"roots":{},"sampling":{},"elicitation":{}}`
 	}
 	var done <-chan struct{}

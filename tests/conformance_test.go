@@ -21,6 +21,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/tests/clustertest"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -76,7 +77,7 @@ func TestConformance(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := "/servers/" + tt.server + "/mcp"
-			scores := func(url string) (map[string]score, []string) { return c.conformance(t, tt.pack, url, tt.args) }
+			scores := func(url string) (map[string]score, []string) { return c.conformance(t, tt.pack, url, tt.args, 20) }
 			// The suites wait 1.5 s for some notifications, so on a busy machine a difference counts only if it comes twice.
 			for try := 1; ; try++ {
 				directly, _ := scores(cmp.Or(tt.direct, tt.url))
@@ -110,14 +111,67 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// The scenarios of the tasks extension against a server that has all of it. Through the router, alone and as one of all
+// servers, it must pass what it passes directly.
+func TestConformance_Tasks(t *testing.T) {
+	t.Parallel()
+	c := others(t)
+	s := httptest.NewServer(&mcptest.Server{Version: mcptest.Modern, OnHTTP: mcptest.CheckHeaders})
+	t.Cleanup(s.Close)
+	t.Cleanup(s.CloseClientConnections)
+	router := serve(t, "mcpServers: {tasks: {url: "+s.URL+"}}\nproxy: {resource_names: scheme}") // valid URIs
+	for _, scenario := range []string{"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields",
+		"tasks-request-state-removal", "tasks-mrtr-input", "tasks-request-headers", "tasks-dispatch-and-envelope",
+		"tasks-required-task-error", "tasks-mrtr-composition"} {
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"--scenario", scenario, "--spec-version", mcptest.Modern, "--force"}
+			directly, failures := c.conformance(t, "conformance-next", s.URL, args, 1)
+			if len(directly) == 0 || len(failures) > 0 {
+				t.Errorf("directly: got %v, %q, want no failure", directly, failures)
+			}
+			for _, url := range []string{router.url + "/servers/tasks/mcp", prefixing(t, router.url+"/proxy/mcp", "tasks__")} {
+				if through, failures := c.conformance(t, "conformance-next", url, args, 1); !maps.Equal(through, directly) {
+					t.Errorf("%s: got %v, %q, want %v as directly", url, through, failures, directly)
+				}
+			}
+		})
+	}
+}
+
+// prefixing returns the URL of a server that passes on all, with a prefix before the names of tools that are called.
+func prefixing(t *testing.T, server, prefix string) string {
+	t.Helper()
+	to, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL, r.Out.Host = to, to.Host
+		body, _ := io.ReadAll(r.In.Body) // a client that has gone reads no answer
+		if name := r.In.Header.Get("Mcp-Name"); jsonrpc.Text(jsonrpc.Get(body, "method")) == "tools/call" {
+			params := jsonrpc.Get(body, "params")
+			named := jsonrpc.Set(params, "name", []byte(jsonrpc.StringID(prefix+jsonrpc.Text(jsonrpc.Get(params, "name")))))
+			body = jsonrpc.Set(body, "params", named)
+			r.Out.Header.Set("Mcp-Name", prefix+name)
+		}
+		r.Out.Body, r.Out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}}
+	s := httptest.NewServer(pass)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
 // score counts the checks of a scenario with one id.
 type score struct{ passed, failed int }
 
 var scenarioFolder = regexp.MustCompile(`^server-(\S+)-\d{4}-\d\d-\d\dT\S+$`)
 
-// conformance runs a version of the suite against a server. It returns the scores by scenario and check, and why checks
-// did not pass.
-func (c counterparts) conformance(t *testing.T, pack, server string, args []string) (map[string]score, []string) {
+// conformance runs a version of the suite against a server, with at least some scenarios. It returns the scores by
+// scenario and check, and why checks did not pass.
+func (c counterparts) conformance(
+	t *testing.T, pack, server string, args []string, least int,
+) (map[string]score, []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*patience)
 	defer cancel()
@@ -148,8 +202,8 @@ func (c counterparts) conformance(t *testing.T, pack, server string, args []stri
 			scores[name] = s
 		}
 	}
-	if len(files) < 20 {
-		t.Fatalf("got %d scenarios (%v), want the whole suite:\n%s", len(files), err, out)
+	if len(files) < least {
+		t.Fatalf("got %d scenarios (%v), want all:\n%s", len(files), err, out)
 	}
 	return scores, failures
 }

@@ -150,6 +150,11 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 		for name, value := range mcp.StandardHeaders(versionModern, mcp.MCPMethod(c.call.Method), c.params) {
 			header.Set(name, value)
 		}
+		if protocol.OfTasks(c.call.Method) {
+			if id, ok := mcp.EncodeHeaderValue(jsonrpc.Text(jsonrpc.Get(c.params, "taskId"))); ok {
+				header.Set(mcp.HeaderName, id)
+			}
+		}
 	}
 	if len(c.call.Header) > 0 {
 		header = header.Clone()

@@ -88,13 +88,14 @@ func AsTask(x *Exchange) error {
 // surface. Unknown ids and those of others are answered alike.
 func ServeTask(x *Exchange) {
 	x.ReleaseWaiting()
-	if !x.Client.TakesTasks() {
-		x.Fail(inbound.MissingTasks())
+	id, err := taskID(x)
+	t := x.edge.mrtrs.tasks.of(x, id)
+	switch {
+	case err != nil:
+		x.Fail(err)
 		return
-	}
-	t := x.edge.mrtrs.tasks.of(x, jsonrpc.Text(jsonrpc.Get(x.Message.Params, "taskId")))
-	if t == nil {
-		x.Fail(UnknownTask())
+	case t == nil:
+		x.Fail(ErrNoTask)
 		return
 	}
 	answer := []byte("{}")
@@ -116,10 +117,42 @@ func ServeTask(x *Exchange) {
 	x.Reply(answer)
 }
 
-// UnknownTask returns the error for an id that names no task of the caller.
-func UnknownTask() *jsonrpc.Error {
-	return inbound.InvalidParams("unknown or expired taskId; call the tool again")
+// ErrNoTask answers an id that names no task of the caller.
+var ErrNoTask = inbound.InvalidParams("unknown or expired taskId; call the tool again")
+
+// taskID returns the id in a request about a task. The error is for its client.
+func taskID(x *Exchange) (string, *jsonrpc.Error) {
+	if !x.Client.TakesTasks() {
+		return "", inbound.MissingTasks()
+	}
+	span, ambiguous := jsonrpc.Find(x.Message.Params, "taskId")
+	if ambiguous {
+		return "", inbound.InvalidParams("taskId must appear once")
+	}
+	return jsonrpc.Text(span.Of(x.Message.Params)), nil
 }
+
+// SealTask returns the id under which the caller of x knows a task that is kept elsewhere; the text names it for
+// [OpenTask]. It holds on this surface as long as session ids do, also at other replicas.
+func SealTask(x *Exchange, text string) string {
+	return x.edge.sessions.ids.Seal(text, sealedFor(x))
+}
+
+// OpenTask returns the text behind the id in a request about a task. The error is for the client; it is the same for
+// ids of other callers and unknown ones.
+func OpenTask(x *Exchange) (text string, err *jsonrpc.Error) {
+	id, err := taskID(x)
+	if err != nil {
+		return "", err
+	}
+	text, ok := x.edge.sessions.ids.Unseal(id, sealedFor(x))
+	if !ok {
+		return "", ErrNoTask
+	}
+	return text, nil
+}
+
+func sealedFor(x *Exchange) string { return "task\x00" + x.Caller.ID + "\x00" + x.Surface }
 
 // running returns the request; nil when its handler has returned.
 func (t *task) running() *mrtr {

@@ -17,10 +17,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
-// forward relays a request to a server and the response back. tool is the tool's own name for tools/call, else empty.
+// forward relays a request to a server and the response back. tool is the tool's own name for tools/call and for
+// requests about its tasks, else empty.
 func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool string, params []byte) {
 	s.p.inOrder(ctx, x.Session, x.Order, server)
-	reply, err := s.p.servers.Call(ctx, &downstream.Request{
+	r := &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params, Provenance: provenance(s, x),
 		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
 		Modern: x.Version.AtLeast(protocol.V20260728),
@@ -41,9 +42,16 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 				})
 			},
 		},
-	})
+	}
+	if protocol.OfTasks(r.Method) {
+		r.Tool, r.Task = "", tool
+	}
+	reply, err := s.p.servers.Call(ctx, r)
 	if err == nil && attributes(s) {
 		reply, err = downstream.Attributed(server, reply)
+	}
+	if err == nil && reply.Err == nil && x.Version.AtLeast(protocol.V20260728) && !s.peer {
+		reply, err = ofServers{s}.renamed(x, server, tool, reply)
 	}
 	switch {
 	case err != nil:

@@ -58,7 +58,7 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 		if modern && !x.Version.AtLeast(protocol.V20260728) {
 			a = link.Older(a)
 		}
-		a = s.offered(x, servers[i], a)
+		a = s.offered(x, servers[i], a, modern)
 		if s.only != "" && answers[i] != nil {
 			return a, nil
 		}
@@ -78,16 +78,19 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 const assumed = `{"capabilities":{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":{"listChanged":true}}}`
 
 // offered returns the answer of a server without the capabilities that the surface does not relay for this client, and
-// those that its caller may not use.
-func (s *Surface) offered(x *edge.Exchange, server string, answer []byte) []byte {
+// those that its caller may not use. modern means that the server speaks 2026-07-28.
+func (s *Surface) offered(x *edge.Exchange, server string, answer []byte, modern bool) []byte {
 	if !s.ownTasks(x) {
 		answer = without(answer, "capabilities", "tasks")
-		answer = without(answer, "capabilities", "extensions", "io.modelcontextprotocol/tasks")
+		if !modern || !x.Version.AtLeast(protocol.V20260728) {
+			answer = without(answer, "capabilities", "extensions", protocol.ExtensionTasks)
+		}
 	}
 	if mayAll(x, server) {
 		return answer
 	}
 	out := answer
+	tasks := jsonrpc.Get(answer, "capabilities", "extensions", protocol.ExtensionTasks)
 	jsonrpc.Members(jsonrpc.Get(answer, "capabilities"), func(name []byte, _ jsonrpc.Span) bool {
 		may := false
 		switch kind := string(name); kind {
@@ -103,6 +106,10 @@ func (s *Surface) offered(x *edge.Exchange, server string, answer []byte) []byte
 		}
 		return true
 	})
+	if tasks != nil && x.Caller.MaySeeAny(auth.Tools, server) {
+		capabilities := jsonrpc.Set(jsonrpc.Get(out, "capabilities"), "extensions", jsonrpc.Set(nil, protocol.ExtensionTasks, tasks))
+		out = jsonrpc.Set(out, "capabilities", capabilities)
+	}
 	return out
 }
 

@@ -167,6 +167,9 @@ func (s *Surface) Serve(ctx context.Context, x *edge.Exchange) {
 	default:
 		refusal := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + method}
 		switch {
+		case protocol.OfTasks(method) && x.Version.AtLeast(protocol.V20260728):
+			ofServers{s}.serve(ctx, x)
+			return
 		case protocol.Imitates(method): // a lenient server could take it for that method
 		case strings.HasPrefix(method, "tasks/") && !s.ownTasks(x):
 			refusal.Message += "; tasks need a server with session: per_client, its own path, and a caller without lists of tools"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ type era struct {
 	cancelled  atomic.Int64
 	subscribed atomic.Bool
 	level      atomic.Bool
+	tasks      taskStore
 }
 
 // Cancelled returns how many calls were cancelled as the version of the server has it.
@@ -43,7 +45,7 @@ var removed = []string{"initialize", "ping", "logging/setLevel", "resources/subs
 // its params, ask sends the request that its arguments name, and log sends a message to the log. It returns false for
 // what Answer knows.
 func (s *Server) answerInEra(ctx context.Context, m Message, send func(raw string)) bool {
-	const describes = `"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"logging":{}}`
+	describes := `"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"logging":{}}`
 	result := func(members string) bool {
 		if s.Version == Modern {
 			members = strings.TrimPrefix(members+`,"resultType":"complete","ttlMs":0,"cacheScope":"private"`, ",")
@@ -63,12 +65,23 @@ func (s *Server) answerInEra(ctx context.Context, m Message, send func(raw strin
 			s.listen(ctx, m, send)
 			return true
 		}
+		describes = strings.TrimSuffix(describes, "}") + `,"extensions":{"` + protocol.ExtensionTasks + `":{}}}`
 		return result(`"supportedVersions":["` + Modern + `"],"_meta":{"io.modelcontextprotocol/serverInfo":` + clientInfo + `},` + describes)
 	case "tools/list":
-		return result(`"tools":` + strings.TrimSuffix(Tools, "]") + `,{"name":"log","description":"Logs","inputSchema":{"type":"object"}}]`)
+		tools := strings.TrimSuffix(Tools, "]") + `,{"name":"log","description":"Logs","inputSchema":{"type":"object"}}`
+		if s.Version == Modern {
+			for _, name := range taskTools {
+				tools += fmt.Sprintf(`,{"name":%q,"description":"A task","inputSchema":{"type":"object"}}`, name)
+			}
+		}
+		return result(`"tools":` + tools + "]")
 	case "resources/list":
 		return result(`"resources":[{"uri":"` + Resource + `","name":"x"}]`)
 	case "tools/call":
+		if s.Version == Modern && slices.Contains(taskTools, m.Call().Name) {
+			s.callTask(m, send)
+			return true
+		}
 		switch m.Call().Name {
 		case "echo":
 			return result(text(m.Params) + `,"_meta":{"example.com/answer":1},` + Vendor)
@@ -98,7 +111,10 @@ func (s *Server) answerInEra(ctx context.Context, m Message, send func(raw strin
 		return false
 	}
 	if s.Version == Modern {
-		return false
+		if protocol.OfTasks(m.Method) {
+			s.ofTask(m, send)
+		}
+		return protocol.OfTasks(m.Method)
 	}
 	switch m.Method {
 	case "initialize":
@@ -139,6 +155,10 @@ func (s *Server) listen(ctx context.Context, m Message, send func(raw string)) {
 				if method == of.Method && (wanted == "true" || strings.Contains(wanted, `"`+Resource+`"`)) {
 					notify(method, params)
 				}
+			}
+			if id := jsonrpc.Get(params, "taskId"); method == protocol.MethodTask &&
+				strings.Contains(string(jsonrpc.Get(filter, protocol.MemberTasks)), string(id)) {
+				notify(method, params)
 			}
 		case <-ctx.Done():
 			return

@@ -1,6 +1,7 @@
 package sessionid
 
 import (
+	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -55,9 +56,7 @@ var idEncoding = base64.RawURLEncoding.Strict()
 // Issue returns a new id for a session with record r, valid on one path, and sets r.Tag. The id holds as many members
 // of the client's description as fit.
 func (i *IDs) Issue(r *Record, path string) string {
-	sealed, aead := i.newest()
-	nonce := make([]byte, aead.NonceSize())
-	_, _ = rand.Read(nonce)
+	sealed, nonce, aead := i.begin()
 	r.Tag = binary.BigEndian.Uint64(nonce)
 	room := idBytes - len(sealed) - len(nonce) - recordFixed - aead.Overhead()
 	client := r.Client.Fit(room)
@@ -74,22 +73,49 @@ func (i *IDs) Issue(r *Record, path string) string {
 	return idEncoding.EncodeToString(aead.Seal(append(sealed, nonce...), nonce, plain, []byte(path)))
 }
 
+// Seal returns a text encrypted for Unseal with the same use, which is not secret. Uses must differ from the paths of
+// Issue.
+func (i *IDs) Seal(text, use string) string {
+	sealed, nonce, aead := i.begin()
+	return idEncoding.EncodeToString(aead.Seal(append(sealed, nonce...), nonce, []byte(text), []byte(use)))
+}
+
+// begin returns the cipher to seal with, the beginning of what it seals, and a nonce.
+func (i *IDs) begin() (prefix, nonce []byte, aead cipher.AEAD) {
+	prefix, aead = i.newest()
+	nonce = make([]byte, aead.NonceSize())
+	_, _ = rand.Read(nonce)
+	return prefix, nonce, aead
+}
+
+// Unseal returns the text that Seal has encrypted, with a key of these IDs.
+func (i *IDs) Unseal(sealed, use string) (text string, ok bool) {
+	plain, _, ok := i.open(sealed, use)
+	return string(plain), ok
+}
+
+// open decrypts what is sealed for a use. tag tells it from all else that is sealed.
+func (i *IDs) open(sealed, use string) (plain []byte, tag uint64, ok bool) {
+	whole, err := idEncoding.DecodeString(sealed)
+	if err != nil || idEncoding.EncodeToString(whole) != sealed { // the decoder ignores line breaks
+		return nil, 0, false
+	}
+	aead, rest := i.cipherOf(whole)
+	if aead == nil || len(rest) < aead.NonceSize() {
+		return nil, 0, false
+	}
+	n := aead.NonceSize()
+	plain, err = aead.Open(nil, rest[:n], rest[n:], []byte(use))
+	return plain, binary.BigEndian.Uint64(rest), err == nil
+}
+
 // Open returns the record of an id that was issued with a key of these IDs for the path.
 func (i *IDs) Open(id, path string) (*Record, bool) {
 	if len(id) > idEncoding.EncodedLen(idBytes) {
 		return nil, false
 	}
-	whole, err := idEncoding.DecodeString(id)
-	if err != nil || idEncoding.EncodeToString(whole) != id { // the decoder ignores line breaks
-		return nil, false
-	}
-	aead, sealed := i.cipherOf(whole)
-	if aead == nil || len(sealed) < aead.NonceSize() {
-		return nil, false
-	}
-	n := aead.NonceSize()
-	plain, err := aead.Open(nil, sealed[:n], sealed[n:], []byte(path))
-	if err != nil {
+	plain, tag, ok := i.open(id, path)
+	if !ok {
 		return nil, false
 	}
 	if len(plain) >= recordFixed-homeBytes && plain[0] == 1 { // without a home
@@ -101,7 +127,7 @@ func (i *IDs) Open(id, path string) (*Record, bool) {
 		return nil, false
 	}
 	r := &Record{
-		Tag:     binary.BigEndian.Uint64(sealed),
+		Tag:     tag,
 		Unkeyed: plain[1] == 1,
 		Version: versions[plain[2]],
 		Start:   time.Unix(int64(binary.BigEndian.Uint64(plain[3:])), 0),

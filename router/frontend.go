@@ -78,6 +78,9 @@ func (f *Frontend) Serve(ctx context.Context, x *edge.Exchange) {
 		f.call(ctx, x)
 	case protocol.OfTasks(x.Message.Method) && makesTasks(f, x):
 		edge.ServeTask(x)
+	case x.Message.Method == protocol.MethodListen && makesTasks(f, x) &&
+		jsonrpc.Get(x.Message.Params, "notifications", protocol.MemberTasks) != nil:
+		edge.ListenTasks(ctx, x)
 	default:
 		f.protocol(ctx, x)
 	}

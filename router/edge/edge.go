@@ -12,7 +12,7 @@
 //	homes         home.go: where a session is served; hop.go: at another replica; moving.go: what it takes along
 //	sessions      registry.go, session.go, handshake.go, with sessionid
 //	serving       serve.go, inflight.go
-//	handler       exchange.go, mrtr.go, task.go
+//	handler       exchange.go, mrtr.go, task.go, subscription.go
 //	output        output: one writer for each stream, with queues, replay and batches
 //	input         inbound: bodies, messages, versions and headers
 //

@@ -253,7 +253,7 @@ func (a hop) boundElsewhere(
 	return answered, !answered
 }
 
-// elsewhere passes a message without a session on: a retry, or a request about a task, to the home of its request, and
+// elsewhere passes a message without a session on: a retry, or a request about tasks, to the home of its request, and
 // others while this replica drains. It reports whether the message is answered. A task whose home is gone is unknown.
 func (t *streamable) elsewhere(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {
 	a, retries, handle := hop{replies: t.reply}, isRetry(in), ""
@@ -262,6 +262,11 @@ func (t *streamable) elsewhere(w http.ResponseWriter, r *http.Request, src sourc
 		handle = jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
 	case in.Version != nil && protocol.OfTasks(in.Method):
 		handle = jsonrpc.Text(jsonrpc.Get(in.Params, "taskId"))
+	case in.Version != nil && in.Method == protocol.MethodListen: // to the home of the first task
+		ids := jsonrpc.Elements(jsonrpc.Get(in.Params, "notifications", protocol.MemberTasks))
+		if len(ids) > 0 {
+			handle = jsonrpc.Text(ids[0])
+		}
 	}
 	name, bound := strings.CutPrefix(handle, statePrefix)
 	if !bound {

@@ -40,6 +40,7 @@ type task struct {
 	message string // what the progress of the request says
 	status  string // of a task that has ended; else empty
 	reply   output.Message
+	heard   map[*Exchange]bool // by the requests that listen to it
 }
 
 // Statuses of tasks.
@@ -165,11 +166,12 @@ func (t *task) running() *mrtr {
 func (t *task) keep(m output.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.status, t.reply, t.updated = taskCompleted, m, time.Now()
+	t.status, t.reply = taskCompleted, m
 	if m.IsError() {
 		t.status = taskFailed
 		t.message = texts.Line(jsonrpc.Text(jsonrpc.Get(m.Body, "message")), taskMessage)
 	}
+	t.changedLocked()
 }
 
 // cancel cancels the request, unless it is answered.
@@ -179,7 +181,8 @@ func (t *task) cancel() {
 	if t.run == nil || !t.run.x.reply.state.CompareAndSwap(live, cancelled) {
 		return
 	}
-	t.status, t.updated = taskCancelled, time.Now()
+	t.status = taskCancelled
+	t.changedLocked()
 	t.run.x.abort(&Cancelled{})
 }
 
@@ -189,7 +192,7 @@ func (t *task) progressed(message string) {
 	defer t.mu.Unlock()
 	if t.status == "" {
 		t.message = texts.Line(message, taskMessage)
-		t.updated = time.Now()
+		t.changedLocked()
 	}
 }
 
@@ -197,7 +200,33 @@ func (t *task) progressed(message string) {
 func (t *task) touch() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.status == "" {
+		t.changedLocked()
+	}
+}
+
+// changedLocked tells those who listen.
+func (t *task) changedLocked() {
 	t.updated = time.Now()
+	for x := range t.heard {
+		x.Notify(Subscribed(x, protocol.MethodTask, t.stateLocked()))
+	}
+}
+
+// watch tells x, a request that listens, the state of the task until end is called.
+func (t *task) watch(x *Exchange) (end func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.heard == nil {
+		t.heard = map[*Exchange]bool{}
+	}
+	t.heard[x] = true
+	x.Notify(Subscribed(x, protocol.MethodTask, t.stateLocked()))
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.heard, x)
+	}
 }
 
 // ended notes that the handler has returned.
@@ -211,6 +240,10 @@ func (t *task) ended() {
 func (t *task) state() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.stateLocked()
+}
+
+func (t *task) stateLocked() []byte {
 	var more []byte
 	status := t.status
 	switch status {

@@ -34,8 +34,12 @@ func newTasker() *tasker {
 func (*tasker) Ended(string) {}
 
 func (s *tasker) Serve(ctx context.Context, x *edge.Exchange) {
-	if protocol.OfTasks(x.Message.Method) {
+	switch {
+	case protocol.OfTasks(x.Message.Method):
 		edge.ServeTask(x)
+		return
+	case x.Message.Method == protocol.MethodListen:
+		edge.ListenTasks(ctx, x)
 		return
 	}
 	if err := edge.AsTask(x); err != nil {
@@ -340,5 +344,55 @@ func TestTasks_IDs(t *testing.T) {
 			t.Errorf("got the id %q after %q, want another of 26 random letters", id, ids)
 		}
 		ids = append(ids, id)
+	}
+}
+
+// Those who listen to a task of their own are told its state at once and whenever it changes; the ids of others are left
+// out.
+func TestTasks_Listen(t *testing.T) {
+	_, _, c := newTasks(t, edge.Options{Keys: keys(t)})
+	h := httptest.NewServer(c.http)
+	t.Cleanup(h.Close)
+	ann, bob := c.as("X-API-Key", "key-ann"), c.as("X-API-Key", "key-bob")
+	id, others := ann.begin("ask"), bob.begin("hang")
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	body := strings.Replace(modern("7", "subscriptions/listen", `"notifications":{"taskIds":["`+id+`","`+others+`","no","`+id+`"]},`), `{"x":1}`, takesTasks, 1)
+	r, err := http.NewRequestWithContext(ctx, "POST", h.URL+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range modernHeader("subscriptions/listen", "") {
+		r.Header.Set(k, v)
+	}
+	r.Header.Set("X-API-Key", "key-ann")
+	resp, err := h.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	stream := readEvents(t, resp.Body)
+	const subscription = `"_meta":{"io.modelcontextprotocol/subscriptionId":7}`
+	contains(t, "first", stream.message(), `"method":"notifications/subscriptions/acknowledged"`, subscription, `"taskIds":["`+id+`"]`)
+	answered := ""
+	for answered == "" || !strings.Contains(answered, `"status":"completed"`) {
+		said := stream.message()
+		contains(t, "then", said, `"method":"notifications/tasks"`, subscription, `"taskId":"`+id+`"`)
+		if strings.Contains(said, `"q2"`) {
+			equal(t, "answers", ann.update(id, `{"q1":{},"q2":{}}`), acknowledged)
+		}
+		answered = said
+	}
+	contains(t, "last", answered, `"result":{"resultType":"complete"`)
+	equal(t, "as it was", string(jsonrpc.Get([]byte(ann.get(id)), "result")), string(jsonrpc.Get([]byte(answered), "params", "result")))
+	for want, row := range map[string][2]string{
+		"-32021":                          {`{"taskIds":[]}`, "{}"},
+		"taskIds must be a list of ids":   {`{"taskIds":"x"}`, takesTasks},
+		"at most 100 ids":                 {`{"taskIds":[` + strings.Repeat(`"x",`, 100) + `"x"]}`, takesTasks},
+		"a list of at most 100 ids":       {`{"taskIds":[7]}`, takesTasks},
+		"needs Accept: application/json,": {`{"taskIds":["x"]}`, takesTasks},
+	} {
+		got := ann.as("Accept", "application/json").do("subscriptions/listen", "x", "y", `"notifications":`+row[0]+`,`, row[1])
+		contains(t, want, got, want)
 	}
 }

@@ -37,18 +37,8 @@ func (l *listener) send(message []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if slices.Contains(l.methods, method) {
-		l.x.Notify(l.notification(method, jsonrpc.Get(message, "params")))
+		l.x.Notify(edge.Subscribed(l.x, method, jsonrpc.Get(message, "params")))
 	}
-}
-
-// notification returns a notification with the id of the request.
-func (l *listener) notification(method string, params []byte) []byte {
-	meta := jsonrpc.Get(params, "_meta")
-	if len(meta) > 0 && meta[0] != '{' {
-		meta = nil
-	}
-	meta = jsonrpc.Set(meta, protocol.MetaSubscription, []byte(l.x.Message.ID))
-	return jsonrpc.Notification(method, jsonrpc.Set(params, "_meta", meta))
 }
 
 // acknowledge sends the accepted filter, which must precede all other notifications. It reports false if the caller's
@@ -56,8 +46,7 @@ func (l *listener) notification(method string, params []byte) []byte {
 func (l *listener) acknowledge(filter []byte, methods []string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first := l.notification(protocol.MethodAcknowledged, jsonrpc.Set(nil, "notifications", filter))
-	if !edge.NotifyKept(l.x, first) {
+	if !edge.Acknowledge(l.x, filter) {
 		return false
 	}
 	l.methods = methods
@@ -75,6 +64,10 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 	}
 	asked := jsonrpc.Get(x.Message.Params, "notifications")
 	uris, problem := listened(asked)
+	if _, refusal := edge.ListenedTasks(x); refusal != nil && problem == "" { // the tasks of servers are not announced
+		x.Fail(refusal)
+		return
+	}
 	if problem != "" {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: " + problem})
 		return

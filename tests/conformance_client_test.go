@@ -64,10 +64,9 @@ func TestClientConformance(t *testing.T) {
 // driverEnv makes the test binary the client under test.
 func driverEnv(t *testing.T) []string {
 	t.Helper()
-	client := filepath.Join(t.TempDir(), "everything-client")
-	build := exec.Command("go", "build", "-o", client, "github.com/modelcontextprotocol/go-sdk/conformance/everything-client")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the everything-client: %v\n%s", err, out)
+	client, err := everythingClient()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return []string{driverProgram + "=" + program, driverClient + "=" + client}
 }

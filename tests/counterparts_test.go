@@ -3,6 +3,7 @@ package tests
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
@@ -47,6 +49,22 @@ func (c counterparts) script(name, file string) string {
 
 // everything returns the path of server-everything.
 func (c counterparts) everything() string { return c.script("server-everything", "dist/index.js") }
+
+// Paths of go-sdk's programs for the conformance suites.
+var (
+	everythingServer = sync.OnceValues(func() (string, error) { return buildOfSDK("everything-server") })
+	everythingClient = sync.OnceValues(func() (string, error) { return buildOfSDK("everything-client") })
+)
+
+// buildOfSDK builds a program of go-sdk beside nexus, without the race detector, which would watch go-sdk.
+func buildOfSDK(name string) (string, error) {
+	file := filepath.Join(filepath.Dir(program), name)
+	build := exec.Command("go", "build", "-race=false", "-o", file, "github.com/modelcontextprotocol/go-sdk/conformance/"+name)
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
+	}
+	return file, nil
+}
 
 // listener is a server of others that listens on the loopback.
 type listener struct {

@@ -5,6 +5,7 @@
 package clustertest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -237,6 +238,10 @@ func NewBalancer(addresses ...string) (*Balancer, error) {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", "replicas"
 			r.Out.Host = r.In.Host
+			// The server closes the body that it has read when the response begins, and a transport that looks whether
+			// more follows would then cut the response off.
+			body, _ := io.ReadAll(r.In.Body) // what was cut off is too short for its length
+			r.Out.Body = io.NopCloser(bytes.NewReader(body))
 		},
 		Transport:     &http.Transport{DialContext: b.dial, DisableKeepAlives: true, DisableCompression: true},
 		FlushInterval: -1,

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agenticnexus/agenticnexus/tests/nexustest"
 )
 
 // cursorHome returns a home folder with Cursor's file, and a command that runs nexus in it.
@@ -26,7 +28,7 @@ func cursorHome(t *testing.T, content string) (file string, nexus func(args ...s
 	}
 	return file, func(args ...string) *exec.Cmd {
 		cmd := exec.Command(program, args...)
-		cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+		cmd.Env = nexustest.Env(home)
 		cmd.Dir = home
 		return cmd
 	}
@@ -34,6 +36,7 @@ func cursorHome(t *testing.T, content string) (file string, nexus func(args ...s
 
 // TestClientAtOnce lets several processes change one file at once: no entry is lost.
 func TestClientAtOnce(t *testing.T) {
+	t.Parallel()
 	file, nexus := cursorHome(t, `{"mcpServers": {"mine": {"command": "x"}}}`)
 	const many = 6
 	var wg sync.WaitGroup
@@ -60,9 +63,10 @@ func TestClientAtOnce(t *testing.T) {
 
 // TestClientKilled kills a process while it changes a file, at many moments: the file is as before or as after.
 func TestClientKilled(t *testing.T) {
+	t.Parallel()
 	var before strings.Builder
 	before.WriteString("{\n  \"mcpServers\": {\n")
-	for i := range 20_000 { // long enough to be caught while it is written
+	for i := range 4000 { // long enough to be caught while it is written
 		fmt.Fprintf(&before, "    \"s%d\": {\"command\": \"x\"}, // %d\n", i, i)
 	}
 	before.WriteString("  }\n}\n")

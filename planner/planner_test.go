@@ -506,9 +506,12 @@ func TestPromptStaysSmall(t *testing.T) {
 	for i := range 5000 {
 		properties := map[string]any{}
 		for j := range 200 * min(1, 60/(i+1)) {
-			properties[fmt.Sprintf("parameter_%d", j)] = map[string]any{"type": "string", "description": strings.Repeat("words ", 200)}
+			properties[fmt.Sprintf("parameter_%d", j)] = map[string]any{"type": "string", "description": strings.Repeat("words ", 30)}
 		}
 		tool := plan.Tool{Name: fmt.Sprintf("tool_%d", i), Server: "s", Tool: "tool", Description: long}
+		if i >= 600 { // beyond what fits anyway
+			tool.Description = "line"
+		}
 		if i < 60 {
 			tool.InputSchema, _ = json.Marshal(map[string]any{"type": "object", "properties": properties})
 		}

@@ -3,9 +3,11 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -150,6 +152,7 @@ func (s listening) subscribe(ctx context.Context, x *edge.Exchange, listener str
 	defer cancel()
 	servers := s.reach(x)
 	accepted := make([]bool, len(uris))
+	var warned atomic.Bool
 	var g errgroup.Group
 	g.SetLimit(subscribing)
 	for i, uri := range uris {
@@ -174,7 +177,11 @@ func (s listening) subscribe(ctx context.Context, x *edge.Exchange, listener str
 			defer safe.Recover(s.p.log, "subscribing", nil)
 			reply, err := s.p.servers.Call(ctx, r)
 			if accepted[i] = err == nil && reply.Err == nil; !accepted[i] {
-				s.p.log.Warn("cannot subscribe to a resource", "server", server, "uri", own, "error", err,
+				level := slog.LevelDebug
+				if !warned.Swap(true) { // one line for a request, whatever its length
+					level = slog.LevelWarn
+				}
+				s.p.log.Log(ctx, level, "cannot subscribe to a resource", "server", server, "uri", own, "error", err,
 					"answer", jsonrpc.Text(jsonrpc.Get(reply.Err, "message")))
 			}
 			return nil // continue with the others

@@ -39,6 +39,9 @@ func TestPolicyAsksOnBroadcasts(t *testing.T) {
 	if got := acknowledged(listener, a, "resourceSubscriptions"); got != "[]" {
 		t.Errorf("subscriptions/listen: got %s acknowledged, want none", got)
 	}
+	if n := len(w.logs.Lines("WARN", "cannot subscribe to a resource")); n != 1 {
+		t.Errorf("got %d warnings for one request, want 1: %s", n, w.logs)
+	}
 	if n := len(w.logs.Lines("cannot subscribe to a resource", "nobody can be asked about resources/subscribe here")); n != 2 {
 		t.Errorf("got %d log lines with the reason, want 2: %s", n, w.logs)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 const (
@@ -246,7 +247,7 @@ func (q *notifications) deliver(s *Server) {
 
 // mayHoldCallData reports whether a notification may contain data of a call.
 func mayHoldCallData(method string) bool {
-	return method == "notifications/message" || strings.HasPrefix(method, "notifications/tasks/")
+	return method == "notifications/message" || strings.HasPrefix(method, protocol.MethodTask)
 }
 
 // concernsAll reports whether a notification concerns all clients of a session, whichever call it comes with.

@@ -65,15 +65,15 @@ func (x *Exchange) Notify(message []byte) bool {
 var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 // Wants reports whether a server's notification that relates to the request may be sent to the client. Since
-// 2026-07-28, log messages are sent only if the request's _meta names their level or a lower one, and changes of lists
-// and resources only to subscriptions/listen.
+// 2026-07-28, log messages are sent only if the request's _meta names their level or a lower one, and changes of lists,
+// resources and tasks only to subscriptions/listen.
 func (x *Exchange) Wants(m jsonrpc.Message) bool {
 	if !x.Version.AtLeast(protocol.V20260728) {
 		return true
 	}
 	if m.Method != "notifications/message" {
 		of := func(a protocol.Announcement) bool { return a.Method == m.Method }
-		return !slices.ContainsFunc(protocol.Announcements, of)
+		return m.Method != protocol.MethodTask && !slices.ContainsFunc(protocol.Announcements, of)
 	}
 	asked := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "_meta", mcp.MetaKeyLogLevel))
 	least := slices.Index(levels[:], asked)

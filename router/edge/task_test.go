@@ -65,6 +65,11 @@ func (s *tasker) Serve(ctx context.Context, x *edge.Exchange) {
 		s.held <- x.Gone
 		<-s.release
 		x.Reply([]byte(`{}`))
+	case "yields":
+		edge.Yield(x)() // it waits for nobody
+		s.held <- func() bool { edge.Yield(x)(); return true }
+		_, err := x.Request(ctx, "elicitation/create", []byte(`{"message":"a"}`))
+		s.ends <- err
 	case "ask":
 		var answers sync.Map
 		var both sync.WaitGroup
@@ -395,4 +400,45 @@ func TestTasks_Listen(t *testing.T) {
 		got := ann.as("Accept", "application/json").do("subscriptions/listen", "x", "y", `"notifications":`+row[0]+`,`, row[1])
 		contains(t, want, got, want)
 	}
+}
+
+// A task that waits for its user ends a minute after it began to, once another client waits to be asked.
+func TestTasks_Yield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s, c := newTasks(t, edge.Options{})
+		id := c.begin("yields")
+		yield := <-s.held
+		time.Sleep(5 * time.Minute)
+		equal(t, "nobody waits", status(c.get(id)), "input_required")
+		yield()
+		if err := <-s.ends; err == nil || !edge.Ended(err) {
+			t.Errorf("another client waits: got %v, want that the task ends", err)
+		}
+		synctest.Wait()
+		contains(t, "then", c.get(id), `"status":"failed"`, "another client waits to be asked")
+		id = c.begin("yields")
+		yield = <-s.held
+		synctest.Wait()
+		yield()
+		time.Sleep(59 * time.Second)
+		equal(t, "an answer", c.update(id, `{"q1":{}}`), acknowledged)
+		equal(t, "in time", <-s.ends, nil)
+	})
+}
+
+// A client on stdio gets and polls its tasks like any other.
+func TestTasks_Stdio(t *testing.T) {
+	e := edge.New(edge.Options{})
+	t.Cleanup(func() { stop(t, e) })
+	c := newStdio(t, e, newTasker())
+	c.send(strings.Replace(modernCall("ask"), `{"x":1}`, takesTasks, 1))
+	id := string(jsonrpc.Get([]byte(c.line()), "result", "taskId"))
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`) // of no request any more
+	for _, step := range []struct{ method, more, want string }{
+		{"tasks/get", "", `"taskId":` + id}, {"tasks/cancel", "", acknowledged}, {"tasks/get", "", `"status":"cancelled"`},
+	} {
+		c.send(strings.Replace(modern("1", step.method, `"taskId":`+id+`,`+step.more), `{"x":1}`, takesTasks, 1))
+		contains(t, step.method, c.line(), `"id":1`, step.want)
+	}
+	c.finish()
 }

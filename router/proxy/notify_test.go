@@ -357,6 +357,7 @@ func (w *world) dialWith(key, path string) *client {
 const (
 	logged  = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"a secret"}}`
 	status7 = `{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"7","status":"working"}}`
+	task7   = `{"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":"7","status":"working"}}`
 	changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 )
 
@@ -386,8 +387,9 @@ func TestLogMessagesStayWithTheirCaller(t *testing.T) {
 	a.call("s__echo")
 	s.say(logged)
 	s.say(status7)
+	s.say(task7)
 	everybody()
-	for _, raw := range []string{logged, status7} {
+	for _, raw := range []string{logged, status7, task7} {
 		if told(a, raw) != 1 || told(again, raw) != 1 || told(b, raw) != 0 {
 			t.Errorf("%s: got it %d, %d and %d times, want it at the only caller's clients", raw, told(a, raw), told(again, raw), told(b, raw))
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/router"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -327,4 +328,37 @@ func TestHostileTasksOfServers(t *testing.T) {
 	if got := c.OfTask(t.Context(), "get", begun.ID, ""); err != nil || !strings.Contains(string(got.Error), "does not let the server ask") {
 		t.Errorf("a server that may ask nothing: got %s%s, %v", got.Result, got.Error, err)
 	}
+}
+
+// A policy decides on the call that begins a task: where it asks, there is none, and polling is not judged again. The
+// audit log has each request with its tool.
+func TestTasksOfServersAreDecidedOn(t *testing.T) {
+	_, url := taskServer(t)
+	change, path := audited(t, func(o *app.Options) {
+		o.Config.Servers = append(o.Config.Servers, server("peer", url))
+		o.Config.Policy = []trust.Rule{
+			{When: `tool == "slow_compute"`, Then: trust.Ask},
+			{When: `tool == "confirm_delete" && arguments.no`, Then: trust.Deny},
+		}
+	})
+	r := start(t, change)
+	c := r.taskClient("/servers/peer/mcp", "")
+	c.Answers = func(mcptest.Message) string { return `{"action":"accept","content":{}}` }
+	if got := c.Do(t.Context(), "tools/call", callOf("slow_compute", `{"seconds":0.01}`)); got.Text() != "computed" {
+		t.Errorf("a call that needs consent: got %s%s, want its result", got.Result, got.Error)
+	}
+	task, err := c.Begin(t.Context(), "tools/call", callOf("confirm_delete", `{"no":false}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.OfTask(t.Context(), "cancel", task.ID, ""); got.Outcome() != "result" {
+		t.Errorf("cancel: got %s", got.Error)
+	}
+	if got := c.OfTask(t.Context(), "get", "foreign", ""); got.Failure().Code != -32602 {
+		t.Errorf("a foreign id: got %s%s", got.Result, got.Error)
+	}
+	const head = "127.0.0.1 server:peer /servers/peer/mcp peer "
+	wantRecorded(t, r, path, head+"tools/call slow_compute client ask policy[0] user ok",
+		head+"tools/call confirm_delete client allow ok", head+"tasks/cancel confirm_delete client allow ok",
+		head+"tasks/get client deny denied -32602")
 }

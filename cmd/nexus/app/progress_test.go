@@ -147,7 +147,7 @@ func TestProgressOfQueries(t *testing.T) {
 
 // 100 progress notifications in a burst × 50 rounds × 4 callers of one session: none lost, crossed or late.
 func TestBursts(t *testing.T) {
-	const callers, rounds, burst = 4, 50, 100
+	const callers, rounds, burst = 4, 20, 100
 	for _, servers := range []struct {
 		name   string
 		config func(t *testing.T) downstream.ServerConfig

@@ -157,7 +157,7 @@ func (s keySet) add(kc KeyConfig) error {
 	if other, taken := s[digest]; taken {
 		return fmt.Errorf("it is the same as %q", other.Name)
 	}
-	s[digest], err = newCaller(kc)
+	s[digest], err = newCaller(kc, digest)
 	return err
 }
 

@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 type Caller struct {
 	Name      string  // name of the key, subject of the token, or "anonymous"
 	ID        string  // stable identity for limits: "key:NAME", "oauth:ISSUER SUBJECT" or "addr:ADDRESS"
+	Login     string  // whose logins at servers the caller has: a hash of the key, or of issuer and subject; empty = none
 	Anonymous bool    // no key and no token was given
 	access    *access // nil for anonymous callers
 	rights    *rights // current rights; nil for anonymous callers
@@ -43,10 +46,15 @@ func (r *rights) now() *access {
 	return r.access.Load()
 }
 
-func newCaller(kc KeyConfig) (Caller, error) {
+// loginOf returns the Login of a caller, whose credential is unique within its kind.
+func loginOf(kind, credential string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte("login\x00"+kind+"\x00"+credential)))
+}
+
+func newCaller(kc KeyConfig, digest [sha256.Size]byte) (Caller, error) {
 	may, err := newAccess(kc.Limits())
 	may.ops, may.edit = kc.Ops, kc.Edit
-	return Caller{Name: kc.Name, ID: "key:" + kc.Name, access: may, rights: newRights(may)}, err
+	return Caller{Name: kc.Name, ID: "key:" + kc.Name, Login: loginOf("key", string(digest[:])), access: may, rights: newRights(may)}, err
 }
 
 // Now returns the caller with the current rights of its key or tokens. It reports false if the key, or every token

@@ -99,7 +99,7 @@ func (t *tokens) identify(ctx context.Context, raw, path string) (Caller, *Refus
 	}
 	held := t.hold(token, matching, where)
 	return Caller{Name: token.Subject, ID: "oauth:" + t.config.Issuer + " " + token.Subject,
-		access: held.access.Load(), rights: held}, nil
+		Login: loginOf("token", t.config.Issuer+"\x00"+token.Subject), access: held.access.Load(), rights: held}, nil
 }
 
 // hold returns the rights of a token's holder, which last at least as long as the token. A token for one endpoint,

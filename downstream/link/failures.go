@@ -29,7 +29,9 @@ func (f *Failure) OAuth() bool { return strings.HasSuffix(f.Message, supportsOAu
 // cut is the context whose end may have cut the request.
 func (l *lifetime) requestFailure(err error, d *dispatch, cut context.Context) *Failure {
 	if refused := (*Unauthorized)(nil); errors.As(err, &refused) {
-		return l.failure(reason.Unauthorized, "%s", refused.Why)
+		f := l.failure(reason.Unauthorized, "%s", refused.Why)
+		f.NoToken = true
+		return f
 	}
 	started := d != nil && d.started.Load()
 	if cut.Err() != nil {

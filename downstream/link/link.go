@@ -110,6 +110,7 @@ type Failure struct {
 	Lost           bool // the session no longer works
 	Unknown        bool // the server reported an unknown session
 	Refused        bool // the call was refused before it reached the server
+	NoToken        bool // the router has no OAuth token that the server accepts; nothing was handled
 	After          time.Duration
 
 	status int // HTTP status, if that is the failure

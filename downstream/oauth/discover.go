@@ -318,12 +318,16 @@ type registration struct {
 // register registers the router as a client of the authorization server.
 func (found *site) register(ctx context.Context, redirect string, scopes []string) (client, error) {
 	issuer, endpoint := found.meta.Issuer, found.meta.RegistrationEndpoint
+	kind, where := "web", redirect
+	if u, err := url.Parse(redirect); err == nil && OnLoopback(u) {
+		kind, where = "native", "http://127.0.0.1 on any port"
+	}
 	if endpoint == "" {
-		return client{}, fmt.Errorf("%s does not support client registration; register one there, with a redirect to http://127.0.0.1 on any port, and set client_id",
-			issuer)
+		return client{}, fmt.Errorf("%s does not support client registration; register one there, with a redirect to %s, and set client_id",
+			issuer, where)
 	}
 	body, err := json.Marshal(map[string]any{
-		"redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none", "application_type": "native",
+		"redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none", "application_type": kind,
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
 		"client_name": "AgenticNexus", "scope": strings.Join(scopes, " "),
 	})

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -23,10 +24,6 @@ func Login(ctx context.Context, s Server, stored *Token, show func(url string)) 
 	if s.byCredentials() {
 		return byCredentials(ctx, s, s.issuer(stored), nil)
 	}
-	found, err := discover(ctx, s, s.issuer(stored))
-	if err != nil {
-		return nil, err
-	}
 	// Each login has its own redirect URI, so that no response of another authorization server is accepted (RFC 9700
 	// §4.4).
 	back, err := listen()
@@ -34,27 +31,80 @@ func Login(ctx context.Context, s Server, stored *Token, show func(url string)) 
 		return nil, err
 	}
 	defer back.close()
-	t := newToken(s, found)
-	t.Scopes = wanted(s, found, stored)
-	if t.Client.ID == "" {
-		if t.Client, err = found.register(ctx, back.url(), t.Scopes); err != nil {
-			return nil, err
-		}
-	}
-	verifier := oauth2.GenerateVerifier()
-	ask := oauth2.Config{
-		ClientID: t.Client.ID, RedirectURL: back.url(), Scopes: t.Scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: found.meta.AuthorizationEndpoint},
-	}
-	address := ask.AuthCodeURL(
-		back.state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", t.Resource))
-	show(address)
-	code, err := back.wait(ctx, found.meta)
+	p, err := Begin(ctx, s, stored, back.url())
 	if err != nil {
 		return nil, err
 	}
-	return t.request(ctx, found.guard, s, url.Values{
-		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {back.url()}, "code_verifier": {verifier},
+	back.state.Store(&p.State)
+	show(p.URL)
+	select {
+	case answer := <-back.answers:
+		return p.Finish(ctx, answer)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Pending is a login that waits for a person. It is immutable.
+type Pending struct {
+	URL   string // that the person opens
+	State string // of the response; unguessable
+
+	server      Server
+	issuer      string
+	namesIssuer bool
+	token       *Token // without the results of a request
+	back        string
+	verifier    string
+}
+
+// Begin prepares the login of a person whose browser returns to the address back, which is of s alone. stored is the
+// token of the login before, nil if there is none.
+func Begin(ctx context.Context, s Server, stored *Token, back string) (*Pending, error) {
+	found, err := discover(ctx, s, s.issuer(stored))
+	if err != nil {
+		return nil, err
+	}
+	t := newToken(s, found)
+	t.Scopes = wanted(s, found, stored)
+	if t.Client.ID == "" {
+		if t.Client, err = found.register(ctx, back, t.Scopes); err != nil {
+			return nil, err
+		}
+	}
+	p := &Pending{
+		State: rand.Text(), server: s, issuer: found.meta.Issuer, namesIssuer: found.meta.NamesIssuer, token: t, back: back,
+		verifier: oauth2.GenerateVerifier(),
+	}
+	ask := oauth2.Config{
+		ClientID: t.Client.ID, RedirectURL: back, Scopes: t.Scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: found.meta.AuthorizationEndpoint},
+	}
+	p.URL = ask.AuthCodeURL(
+		p.State, oauth2.S256ChallengeOption(p.verifier), oauth2.SetAuthURLParam("resource", t.Resource))
+	return p, nil
+}
+
+// Finish requests the token with the authorization response, whose state the caller has checked. It does not store it.
+func (p *Pending) Finish(ctx context.Context, answer url.Values) (*Token, error) {
+	// RFC 9207: the response must be from the authorization server of the request.
+	issuer := answer.Get("iss")
+	if issuer != p.issuer && (issuer != "" || p.namesIssuer) {
+		return nil, fmt.Errorf("the response is from issuer %.200q instead of %s; nothing was sent to either", issuer, p.issuer)
+	}
+	if code := answer.Get("error"); code != "" {
+		return nil, fmt.Errorf("%s refuses: %s", p.issuer, said(nil, code, answer.Get("error_description")))
+	}
+	if answer.Get("code") == "" {
+		return nil, errors.New("the browser returned without a code")
+	}
+	g, err := newGuard(ctx, p.server.URL)
+	if err != nil {
+		return nil, err
+	}
+	return p.token.request(ctx, g, p.server, url.Values{
+		"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {p.back},
+		"code_verifier": {p.verifier},
 	})
 }
 
@@ -76,8 +126,8 @@ type redirect struct {
 	listener net.Listener
 	server   *http.Server
 	served   chan struct{}
-	state    string
-	answers  chan url.Values // the first response with the right state
+	state    atomic.Pointer[string] // nil until the login has begun
+	answers  chan url.Values        // the first response with the right state
 }
 
 func listen() (*redirect, error) {
@@ -85,7 +135,7 @@ func listen() (*redirect, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for the browser: %w", err)
 	}
-	r := &redirect{listener: listener, served: make(chan struct{}), state: rand.Text(), answers: make(chan url.Values, 1)}
+	r := &redirect{listener: listener, served: make(chan struct{}), answers: make(chan url.Values, 1)}
 	const most = 10 * time.Second
 	r.server = &http.Server{Handler: r, ReadTimeout: most, WriteTimeout: most, MaxHeaderBytes: 32 << 10}
 	go func() {
@@ -101,7 +151,7 @@ func (r *redirect) url() string { return "http://" + r.listener.Addr().String() 
 
 // ServeHTTP receives the authorization response. A response without the state of this login is refused and ignored.
 func (r *redirect) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	query := req.URL.Query()
+	query, state := req.URL.Query(), r.state.Load()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -109,7 +159,7 @@ func (r *redirect) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.URL.Path != callback || req.Method != http.MethodGet:
 		w.WriteHeader(http.StatusNotFound)
 		return
-	case subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(r.state)) != 1:
+	case state == nil || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(*state)) != 1:
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, "This response does not belong to the pending login.\n")
 		return
@@ -121,28 +171,6 @@ func (r *redirect) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusConflict)
 		_, _ = io.WriteString(w, "This login has already received a response.\n")
 	}
-}
-
-// wait returns the code once the browser has delivered it.
-func (r *redirect) wait(ctx context.Context, meta issuerMetadata) (string, error) {
-	var answer url.Values
-	select {
-	case answer = <-r.answers:
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-	// RFC 9207: the response must be from the authorization server of the request.
-	issuer := answer.Get("iss")
-	if issuer != meta.Issuer && (issuer != "" || meta.NamesIssuer) {
-		return "", fmt.Errorf("the response is from issuer %.200q instead of %s; nothing was sent to either", issuer, meta.Issuer)
-	}
-	if code := answer.Get("error"); code != "" {
-		return "", fmt.Errorf("%s refuses: %s", meta.Issuer, said(nil, code, answer.Get("error_description")))
-	}
-	if answer.Get("code") == "" {
-		return "", errors.New("the browser returned without a code")
-	}
-	return answer.Get("code"), nil
 }
 
 // close ends the redirect and waits for it.

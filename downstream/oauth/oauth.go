@@ -26,8 +26,11 @@ const (
 	FlowClientCredentials = "client_credentials" // the router has a secret or a key
 )
 
-// ScopeServer means that all callers share one token per server.
-const ScopeServer = "server"
+// Who shares a token.
+const (
+	ScopeServer    = "server"     // all callers share one token per server
+	ScopePerCaller = "per_caller" // each caller logs in itself
+)
 
 // Config configures how the router authenticates to a server.
 type Config struct {
@@ -44,11 +47,15 @@ type Config struct {
 // Server is a server that needs tokens.
 type Server struct {
 	Name    string
+	Caller  string // that the tokens are for, with scope per_caller; empty = all
 	URL     string
 	SSE     bool                     // HTTP+SSE instead of streamable HTTP
 	Headers map[string]redact.Secret // of every request
 	Config
 }
+
+// PerCaller reports whether each caller has tokens of its own.
+func (c Config) PerCaller() bool { return c.Scope == ScopePerCaller }
 
 // byCredentials reports whether tokens can be had without a person.
 func (s Server) byCredentials() bool { return s.Flow == FlowClientCredentials }

@@ -132,6 +132,9 @@ func (s *Source) lacking(no denial) error {
 			", which its token has; whoever the token is for has to get the permission there"}
 	case s.server.byCredentials():
 		return s.person("its token lacks one of the scopes " + named + ", which the authorization server does not give")
+	case s.server.Caller != "":
+		s.short.add(no.scopes, t, time.Now()) // for the login
+		return s.person("this caller's token lacks one of the scopes " + named)
 	case all != named,
 		slices.ContainsFunc(no.scopes, func(scope string) bool { return !plainScope.MatchString(scope) }):
 		return s.person("its token lacks one of the scopes " + named + "; " + add)

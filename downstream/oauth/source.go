@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,6 +66,26 @@ func NewSource(s Server, store Store, mask *redact.Masker, logger *slog.Logger) 
 func (s *Source) Close() {
 	s.cancel()
 	s.wg.Wait()
+	if s.server.Caller != "" { // callers come and go
+		s.mask.Forget(s.owner())
+	}
+}
+
+// owner names the tokens of the Source for the Masker.
+func (s *Source) owner() string { return s.server.Name + " " + s.server.Caller }
+
+// Has reports whether there is a token, which may be useless.
+func (s *Source) Has() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token != nil
+}
+
+// Lacks returns the scopes that the server asked for and the token lacks, at most maxScopes.
+func (s *Source) Lacks() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.short.scopes)
 }
 
 // ExpiresIn returns the remaining lifetime of the current token; false if there is no token or its expiry is unknown.
@@ -156,22 +177,33 @@ func (s *Source) read(kept version) {
 	case t != nil:
 		s.why = s.person("its configuration has changed since somebody logged in")
 	default:
-		s.why = s.person("nobody is logged in")
+		s.why = s.person(nobody(s.server))
 	}
+}
+
+// nobody tells that there is no token.
+func nobody(s Server) string {
+	if s.Caller != "" {
+		return "this caller is not logged in"
+	}
+	return "nobody is logged in"
 }
 
 // hold makes t the current token, whose secrets no failure may show. The caller holds s.mu.
 func (s *Source) hold(t *Token) {
 	s.token = t
-	s.mask.Learn(s.server.Name, t.Access, t.Refresh, t.Client.Secret)
+	s.mask.Learn(s.owner(), t.Access, t.Refresh, t.Client.Secret)
 }
 
 // knowsIssuer reports whether the router can request a token without the stored one, which names the issuer that gets
 // client_secret.
 func (s *Source) knowsIssuer() bool { return s.server.byCredentials() && s.server.Issuer != "" }
 
-// person returns an error that tells a person what to do.
+// person returns an error that tells a person what to do. A caller who logs in itself is told where with the call.
 func (s *Source) person(why string) error {
+	if s.server.Caller != "" {
+		return &link.Unauthorized{Why: why}
+	}
 	if s.server.byCredentials() {
 		return &link.Unauthorized{Why: why + "; check the client_id, client_secret or private_key, and scopes of its auth"}
 	}
@@ -257,7 +289,7 @@ func (s *Source) renew(old *Token, no denial) (*Token, version, error) {
 		}
 		old = stored
 	case stored == nil && !s.server.byCredentials() && s.store.keeps():
-		return nil, version{}, s.person("nobody is logged in")
+		return nil, version{}, s.person(nobody(s.server))
 	}
 	next, err := s.request(ctx, old, cmp.Or(stored, old), no)
 	if err != nil {

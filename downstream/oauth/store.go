@@ -2,6 +2,10 @@ package oauth
 
 import (
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +17,10 @@ import (
 
 // Store keeps tokens: in a folder, one file each, or in entries that replicas share. Who shares tokens renews each of
 // them one at a time. The zero Store keeps nothing.
-type Store struct{ keeper keeper }
+type Store struct {
+	keeper keeper
+	aead   cipher.AEAD // seals the tokens of callers; nil = their keeper does, or has none
+}
 
 // keeper keeps the tokens of servers as text.
 type keeper interface {
@@ -51,11 +58,41 @@ func NewStore(state string) Store {
 	if state == "" {
 		return Store{}
 	}
-	return Store{folder(filepath.Join(state, "tokens"))}
+	return Store{keeper: folder(filepath.Join(state, "tokens"))}
+}
+
+// Sealed returns the store with a secret that the key to seal the tokens of callers is derived from.
+func (st Store) Sealed(secret []byte) (Store, error) {
+	key, err := hkdf.Key(sha256.New, secret, nil, "tokens of callers", 32) // AES-256
+	if err != nil {
+		return st, err
+	}
+	block, err := aes.NewCipher(key)
+	if err == nil {
+		st.aead, err = cipher.NewGCM(block)
+	}
+	return st, err
+}
+
+// For returns the store of the tokens of one caller, st itself for "". In a folder they are sealed; a store that is not
+// Sealed keeps none there.
+func (st Store) For(caller string) Store {
+	if caller == "" {
+		return st
+	}
+	switch k := st.keeper.(type) {
+	case folder:
+		if st.aead != nil {
+			return Store{keeper: ofCaller{folder(filepath.Join(string(k), "callers")), caller, st.aead}}
+		}
+	case entries:
+		return Store{keeper: ofCaller{k, caller, nil}} // the replicas' entries are sealed
+	}
+	return Store{}
 }
 
 // SharedStore returns the store in entries that replicas share. The Mirror covers SharedPrefixes.
-func SharedStore(m *shared.Mirror) Store { return Store{entries{m}} }
+func SharedStore(m *shared.Mirror) Store { return Store{keeper: entries{m}} }
 
 // Load returns the token of a server. It is nil if there is none.
 func (st Store) Load(server string) (*Token, error) {

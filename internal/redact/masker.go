@@ -71,6 +71,24 @@ func (m *Masker) learn(owner string, secrets []string) {
 		m.secrets = map[string][2][]string{}
 	}
 	m.secrets[owner] = [2][]string{slices.Clone(secrets), before[0]}
+	m.rebuild()
+}
+
+// Forget removes the secrets that the router was issued for a server.
+func (m *Masker) Forget(server string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, has := m.secrets[server]; has {
+		delete(m.secrets, server)
+		m.rebuild()
+	}
+}
+
+// rebuild makes all secrets known. The caller holds m.mu.
+func (m *Masker) rebuild() {
 	var all []string
 	for _, of := range m.secrets {
 		all = append(append(all, of[0]...), of[1]...)

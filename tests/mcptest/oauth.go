@@ -19,7 +19,8 @@ import (
 )
 
 // OAuth is an authorization server and, at /mcp and /sse, the gate before a server that takes its tokens. Everybody who
-// comes to log in is User and agrees. Refresh tokens count once. Fields are set before it serves.
+// comes to log in, as the person in a cookie or somebody, agrees. Refresh tokens count once. Fields are set before it
+// serves.
 type OAuth struct {
 	URL string // of both
 
@@ -161,6 +162,9 @@ func (o *OAuth) authorize(w http.ResponseWriter, r *http.Request) {
 	o.state.last++
 	code := fmt.Sprintf("code-%d", o.state.last)
 	q.Set("user", "somebody")
+	if c, err := r.Cookie("person"); err == nil {
+		q.Set("user", c.Value)
+	}
 	o.state.codes[code] = q
 	o.state.mu.Unlock()
 	answer := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {o.URL}}

@@ -1,0 +1,62 @@
+package oauth
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/rand"
+	"errors"
+)
+
+// ofCaller keeps the tokens of one caller under names of their own. aead, unless it is nil, seals each with its name,
+// so that the text of another server or caller is unreadable.
+type ofCaller struct {
+	keeper
+	caller string
+	aead   cipher.AEAD
+}
+
+// name returns the name of the text of a server. No server has it: a server's name has no slash.
+func (k ofCaller) name(server string) string {
+	if k.aead == nil {
+		return server + "/" + k.caller
+	}
+	return server + "." + k.caller // in a folder that has nothing else
+}
+
+func (k ofCaller) read(server string) ([]byte, error) {
+	text, err := k.keeper.read(k.name(server))
+	if text == nil || err != nil || k.aead == nil {
+		return text, err
+	}
+	n := k.aead.NonceSize()
+	if len(text) < n {
+		return nil, errUnreadable
+	}
+	if text, err = k.aead.Open(nil, text[:n], text[n:], []byte(k.name(server))); err != nil {
+		return nil, errUnreadable
+	}
+	return text, nil
+}
+
+var errUnreadable = errors.New("it was stored with another key; log in again")
+
+func (k ofCaller) write(ctx context.Context, server string, text []byte) error {
+	if k.aead != nil {
+		nonce := make([]byte, k.aead.NonceSize(), k.aead.NonceSize()+len(text)+k.aead.Overhead())
+		_, _ = rand.Read(nonce) // never fails
+		text = k.aead.Seal(nonce, nonce, text, []byte(k.name(server)))
+	}
+	return k.keeper.write(ctx, k.name(server), text)
+}
+
+func (k ofCaller) remove(ctx context.Context, server string) error {
+	return k.keeper.remove(ctx, k.name(server))
+}
+
+func (k ofCaller) lock(ctx context.Context, server string) (context.Context, func(), error) {
+	return k.keeper.lock(ctx, k.name(server))
+}
+
+func (k ofCaller) look(server string) version { return k.keeper.look(k.name(server)) }
+
+func (k ofCaller) where(server string) string { return k.keeper.where(k.name(server)) }

@@ -33,6 +33,7 @@ type Request struct {
 	Task    string // the tool whose call has begun the task that the request is about; empty = about none
 	Client  string // the client session that causes it; empty for the router itself
 	Caller  string // charged for the request: an API key or a remote address; empty for the router itself
+	Login   string // whose login it uses at servers where callers have their own, see auth.Caller; empty = nobody's
 	Proxied bool   // from a proxy surface: use the client's own session if the server has one per client
 	Provenance
 	Modern   bool // the client handles input_required results and tasks of a modern server itself
@@ -78,6 +79,7 @@ type Hooks struct {
 	Streams  func()                     // the server answers with a stream
 	Reserve  func(total int) bool       // charges the response to the caller before its memory is allocated
 	Hold     Hold                       // charges data kept after the call
+	Logins   string                     // URL of the page to log in to a server, whose name follows; empty = unknown
 	Header   http.Header                // of the client's HTTP request; those in forward_headers are forwarded
 
 	Tried func(began time.Time, err error) // an attempt has ended
@@ -98,7 +100,7 @@ func (r *Request) connection() *server.Connection {
 
 // resource returns the resource that a request names.
 func (r *Request) resource() server.Resource {
-	return server.Resource{Server: r.Server, URI: jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))}
+	return server.Resource{Server: r.server.Key(), URI: jsonrpc.Text(jsonrpc.Get(r.Params, "uri"))}
 }
 
 // callFunc sends a request and returns the response. Each middleware of callChain wraps another callFunc.
@@ -107,16 +109,16 @@ type callFunc func(ctx context.Context, r *Request) (link.Reply, error)
 // callChain is the path of every request to a server: a chain of middleware.
 type callChain struct {
 	opts    *Options
-	servers *servers
+	servers view
 	clients *server.Clients
 	policy  atomic.Pointer[trust.Policy] // nil = none
 	chain   callFunc
 }
 
-func newCallChain(opts *Options, servers *servers, clients *server.Clients) *callChain {
+func newCallChain(opts *Options, servers view, clients *server.Clients) *callChain {
 	c := &callChain{opts: opts, servers: servers, clients: clients}
 	attempts := c.elsewhere(c.retry(c.trace(c.send)))
-	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(c.subscriptions(c.admit(attempts))))))
+	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(loggingIn(c.subscriptions(c.admit(attempts)))))))
 	return c
 }
 

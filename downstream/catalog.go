@@ -28,7 +28,7 @@ const (
 
 // catalogCache holds the tools of all servers.
 type catalogCache struct {
-	servers   *servers
+	servers   view
 	options   catalog.Options
 	logger    *slog.Logger
 	validator *plan.Validator
@@ -38,7 +38,7 @@ type catalogCache struct {
 	building sync.Mutex               // serializes builds; guards writes of snapshot
 }
 
-func newCatalogCache(o *Options, servers *servers) *catalogCache {
+func newCatalogCache(o *Options, servers view) *catalogCache {
 	c := &catalogCache{
 		servers: servers, options: catalog.Options{Policy: o.NameConflicts, NameLimit: o.NameLimit},
 		logger: o.Logger, validator: o.Validator,
@@ -270,12 +270,15 @@ func (c *catalogCache) Listed(name, client, tool string) bool {
 
 // Has reports whether a server has a tool that the caller may use; client selects the client's session. A tool
 // missing from the last list is looked up at its server; in the router's own session, whose lists make the catalog,
-// also if another session has it. If the server cannot be listed, Has returns true and the call itself reports the
-// failure. The error is the cause of ctx or, for a quarantined tool, a *Failure.
+// also if another session has it. If the server cannot be listed, or not before a login, Has returns true and the call
+// itself reports the failure. The error is the cause of ctx or, for a quarantined tool, a *Failure.
 func (c *catalogCache) Has(ctx context.Context, name, client, tool string, visible Visible) (bool, error) {
 	s := c.servers.enabled(name)
 	if s == nil || !s.Config.Tools.Allows(tool) || visible != nil && !visible(name, tool) {
 		return false, nil
+	}
+	if s.Anyones() {
+		return true, nil
 	}
 	on := s.Connection(client)
 	if last := on.Lists.Last("tools/list"); last != nil && last.Tools.Tool(tool) != nil ||
@@ -284,12 +287,12 @@ func (c *catalogCache) Has(ctx context.Context, name, client, tool string, visib
 	}
 	l, err := on.Lists.GetWith(ctx, "tools/list", time.Now(), func(l *server.List) bool {
 		_, useless := l.Tools.Quarantined[tool]
-		return useless || l.Tools.Tool(tool) != nil
+		return useless || l.Tools.Tool(tool) != nil || l.UntilLogin()
 	})
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
-	case err != nil || l.Tools.Tool(tool) != nil:
+	case err != nil || l.Tools.Tool(tool) != nil || l.UntilLogin():
 		return true, nil
 	}
 	if why, ok := l.Tools.Quarantined[tool]; ok {

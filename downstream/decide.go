@@ -39,7 +39,7 @@ func (c *callChain) permit(ctx context.Context, r *Request) error {
 // decide sets the server of a request and decides on it. Servers and tools that are hidden from the caller are unknown
 // to it: the error is an *UnknownError, or a *Failure for a tool that waits for approval.
 func (c *callChain) decide(r *Request) (trust.Decision, error) {
-	s := c.servers.enabled(r.Server)
+	s := view{c.servers.servers, r.Login}.enabled(r.Server)
 	if s == nil {
 		return trust.Decision{}, &UnknownError{"server", r.Server}
 	}

@@ -35,7 +35,7 @@ type Manager struct {
 	*catalogCache
 	opts     Options
 	http     *http1.Transport
-	servers  *servers
+	servers  view
 	calls    *callChain
 	call     callFunc // calls with the audit log
 	sessions *Sessions
@@ -53,7 +53,7 @@ func New(opts Options) *Manager {
 		OnNotification: opts.OnNotification, OnReturn: opts.OnReturn, OnQuarantine: opts.OnQuarantine,
 		OnRequest: opts.OnRequest,
 	}
-	m := &Manager{opts: opts, http: shared.Transport, servers: newServers(opts.Servers, shared)}
+	m := &Manager{opts: opts, http: shared.Transport, servers: view{servers: newServers(opts.Servers, shared)}}
 	m.catalogCache = newCatalogCache(&m.opts, m.servers)
 	m.calls = newCallChain(&m.opts, m.servers, shared.Clients)
 	m.call = audited(&m.opts, m.calls.chain)

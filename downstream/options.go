@@ -47,6 +47,7 @@ const (
 	StateDisconnected = health.Disconnected
 	StateQuarantined  = health.Quarantined
 	StateDisabled     = health.Disabled
+	StatePerCaller    = health.PerCaller
 )
 
 // When tools are listed.

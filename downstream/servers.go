@@ -2,14 +2,13 @@ package downstream
 
 import (
 	"context"
-	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/server"
 )
 
@@ -18,12 +17,14 @@ import (
 type set struct {
 	order  []*server.Server
 	byName map[string]*server.Server
+	shared bool // no server has callers that log in themselves
 }
 
 func newSet(order []*server.Server) *set {
-	f := &set{order: order, byName: make(map[string]*server.Server, len(order))}
+	f := &set{order: order, byName: make(map[string]*server.Server, len(order)), shared: true}
 	for _, s := range order {
 		f.byName[s.Config.Name] = s
+		f.shared = f.shared && (!s.Anyones() || s.Config.Disabled)
 	}
 	return f
 }
@@ -36,6 +37,8 @@ type servers struct {
 
 	mu      sync.Mutex
 	retired []*server.Server // replaced, with calls still in flight
+	callers map[string]*personal
+	uses    int64 // of callers so far
 
 	applying sync.Mutex // serializes configurations; guards the next two
 	started  bool
@@ -47,7 +50,7 @@ type servers struct {
 }
 
 func newServers(configs []ServerConfig, opts *server.Options) *servers {
-	ss := &servers{opts: opts, clients: opts.Clients}
+	ss := &servers{opts: opts, clients: opts.Clients, callers: map[string]*personal{}}
 	ss.ctx, ss.cancel = context.WithCancel(context.Background())
 	var order []*server.Server
 	for _, c := range configs {
@@ -62,33 +65,6 @@ func (ss *servers) all() *set { return ss.set.Load() }
 
 // named returns the server with a name; nil if there is none.
 func (ss *servers) named(name string) *server.Server { return ss.all().byName[name] }
-
-// enabled returns the server with a name; nil if there is none or it is disabled.
-func (ss *servers) enabled(name string) *server.Server {
-	if s := ss.named(name); s != nil && !s.Config.Disabled {
-		return s
-	}
-	return nil
-}
-
-// use calls f with the server of a name, which stays open until f returns. If the server was replaced too early for
-// f, use calls f again with the successor. The error is that of f, or an *UnknownError.
-func (ss *servers) use(name string, f func(s *server.Server) error) error {
-	for {
-		s := ss.enabled(name)
-		if s == nil {
-			return &UnknownError{"server", name}
-		}
-		if !s.Queue.Pin() {
-			continue // it was replaced; the successor is in the current set
-		}
-		err := f(s)
-		s.Queue.Unpin()
-		if !errors.Is(err, admission.ErrRetired) {
-			return err
-		}
-	}
-}
 
 // start starts to connect to all servers in parallel.
 func (ss *servers) start() {
@@ -139,13 +115,14 @@ func (ss *servers) apply(configs []ServerConfig, again ...string) Changes {
 	for _, s := range former.order {
 		if now := next.byName[s.Config.Name]; now != s {
 			ss.retire(s)
+			ss.dismiss(s.Config.Name)
 			if now == nil {
 				changes.Removed = append(changes.Removed, s.Config.Name)
 			}
 		}
 	}
 	for _, s := range fresh {
-		for _, client := range ss.clients.Interested(s.Config.Name) {
+		for _, client := range ss.clients.Interested(s.Config.Name) { // none if callers log in themselves
 			s.Connection(client).Keep() // the predecessor's log levels and subscriptions
 		}
 		if ss.started {
@@ -158,8 +135,12 @@ func (ss *servers) apply(configs []ServerConfig, again ...string) Changes {
 // retire closes a server once its calls in flight have ended. Queued calls move to its successor.
 func (ss *servers) retire(s *server.Server) {
 	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.retireLocked(s)
+}
+
+func (ss *servers) retireLocked(s *server.Server) {
 	ss.retired = append(ss.retired, s)
-	ss.mu.Unlock()
 	s.Queue.Retire()
 	ss.wg.Go(func() {
 		defer s.RecoverPanic("closing it", nil)
@@ -185,11 +166,15 @@ func (ss *servers) close(ctx context.Context, name string) {
 	}
 }
 
-// every returns all servers in configuration order, after those being replaced.
+// every returns all servers: those being replaced, those in configuration order, and those of callers.
 func (ss *servers) every() []*server.Server {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return append(slices.Clone(ss.retired), ss.all().order...)
+	all := append(slices.Clone(ss.retired), ss.all().order...)
+	for _, p := range ss.callers {
+		all = slices.AppendSeq(all, maps.Values(p.servers))
+	}
+	return all
 }
 
 // stop closes the servers, see Manager.StopWithin.

@@ -24,7 +24,7 @@ const unsubscribeTimeout = time.Second // for the subscriptions of a client that
 // Sessions are the sessions with servers of clients on the proxy surfaces: their own, or the router's with shared
 // servers.
 type Sessions struct {
-	servers *servers
+	servers view
 	clients *server.Clients
 	calls   *callChain
 	logger  *slog.Logger
@@ -40,7 +40,7 @@ func (ss *Sessions) Leave(client string) {
 	for _, s := range ss.servers.every() {
 		wg.Go(func() { s.Leave(client) })
 	}
-	subscribed = slices.DeleteFunc(subscribed, func(of server.Resource) bool { return entered && !ss.Shared(of.Server) })
+	subscribed = slices.DeleteFunc(subscribed, func(of server.Resource) bool { return entered && !ss.Shared(of.Name()) })
 	ss.endSubscriptions(client, subscribed)
 	wg.Wait()
 	ss.clients.Forget(client)
@@ -59,11 +59,11 @@ func (ss *Sessions) endSubscriptions(client string, of []server.Resource) {
 		g.Go(func() error {
 			defer safe.Recover(ss.logger, "ending a subscription", nil)
 			_, err := ss.calls.chain(ctx, &Request{
-				Server: of.Server, Client: client, Proxied: true,
+				Server: of.Name(), Login: of.Caller(), Client: client, Proxied: true,
 				Method: "resources/unsubscribe", Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(of.URI))),
 			})
 			if err != nil {
-				ss.logger.Debug("cannot unsubscribe", "server", of.Server, "error", err)
+				ss.logger.Debug("cannot unsubscribe", "server", of.Name(), "error", err)
 			}
 			return nil // continue with the others
 		})
@@ -179,6 +179,12 @@ func (ss *Sessions) Shared(name string) bool {
 	return s != nil && !s.Config.PerClient()
 }
 
+// PerCaller reports whether callers log in to the server themselves.
+func (ss *Sessions) PerCaller(name string) bool {
+	s := ss.servers.named(name)
+	return s != nil && s.Config.PerCaller()
+}
+
 // Own reports whether a client has, or will get, its own session with the server.
 func (ss *Sessions) Own(name, client string) bool {
 	s := ss.servers.named(name)
@@ -204,7 +210,11 @@ func (ss *Sessions) Quarantines(name string) bool {
 // Subscribers returns the clients subscribed, on the router's own session, to a resource of a server or to one that
 // contains it, because servers may announce changes of parts.
 func (ss *Sessions) Subscribers(name, uri string) []string {
-	return ss.clients.Subscribers(server.Resource{Server: name, URI: uri}, !ss.Shared(name))
+	s := ss.servers.named(name)
+	if s == nil {
+		return nil
+	}
+	return ss.clients.Subscribers(server.Resource{Server: s.Key(), URI: uri}, s.Config.PerClient())
 }
 
 // CheckParamHeaders compares the headers of a client's call with the arguments that they repeat, using the tool's

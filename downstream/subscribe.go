@@ -17,7 +17,7 @@ func (c *callChain) subscriptions(next callFunc) callFunc {
 		case r.Method == "resources/subscribe":
 			return c.oneAtATime(ctx, r, next, c.subscribe)
 		case r.Method == "logging/setLevel":
-			undo, err := c.clients.SetLevel(r.Server, r.Client, r.Params)
+			undo, err := c.clients.SetLevel(r.server.Key(), r.Client, r.Params)
 			if err != nil {
 				return link.Reply{}, err
 			}

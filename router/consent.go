@@ -118,7 +118,7 @@ func (c *decider) decision(
 func (c *decider) request(tool plan.Tool, arguments json.RawMessage, from downstream.Provenance) *downstream.Request {
 	return &downstream.Request{
 		Server: tool.Server, Tool: tool.Tool, Method: "tools/call", Params: catalog.Params(tool.Tool, arguments, nil),
-		Visible: c.s.q.Origin.Visible, Caller: c.s.q.Origin.Caller, Provenance: from,
+		Visible: c.s.q.Origin.Visible, Caller: c.s.q.Origin.Caller, Login: c.s.q.Origin.Login, Provenance: from,
 	}
 }
 

@@ -20,7 +20,16 @@ import (
 // directory finds tools by name within what a caller may see. It keeps the search index up to date.
 type directory struct {
 	servers *downstream.Manager
-	index   indexing
+	index   *indexing
+	base    *directory // that of no caller; nil = this one
+}
+
+// as returns the directory as a caller (auth.Caller.Login) has it.
+func (d *directory) as(caller string) *directory {
+	if own := downstream.As(d.servers, caller); own != d.servers {
+		return &directory{servers: own, index: d.index, base: d}
+	}
+	return d
 }
 
 // all returns the tools of all servers.
@@ -28,10 +37,12 @@ func (d *directory) all(ctx context.Context) (*downstream.Catalog, error) {
 	return d.servers.Catalog(ctx)
 }
 
-// searchable returns the tools of all servers after adding them to the search index.
+// searchable returns the tools of all servers after adding them to the search index, which has none of a single caller.
 func (d *directory) searchable(ctx context.Context) (*downstream.Catalog, error) {
 	c, err := d.all(ctx)
-	if err == nil {
+	if err == nil && d.base != nil {
+		_, err = d.base.searchable(ctx)
+	} else if err == nil {
 		d.index.follow(c)
 	}
 	return c, err

@@ -282,7 +282,7 @@ func (f *Frontend) listAvailableTools(ctx context.Context, x *edge.Exchange, arg
 	if detail != "" && detail != "names" && detail != "full" {
 		return nil, refuse("Invalid argument: detail must be names or full")
 	}
-	tools, err := f.router.Tools(ctx, x.Visible, name)
+	tools, err := routerOf(f, x).Tools(ctx, x.Visible, name)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,7 @@ var errQueryTimeout = fmt.Errorf("the query's time was up: %w", context.Deadline
 // caused it.
 func (r *Router) Query(ctx context.Context, q Query) (*Record, error) {
 	began := time.Now()
+	r = r.As(q.Origin.Login)
 	length := utf8.RuneCountInString(q.Text)
 	ctx, span, id := r.tracer.Root(ctx, tracing.SpanQuery, tracing.With(tracing.Operation.String(tracing.OperationAgent),
 		tracing.AgentName.String(Name), tracing.QueryLength.Int(length)))

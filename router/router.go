@@ -127,7 +127,7 @@ func New(opts Options) (*Router, error) {
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
 		approvals: newApprovals(opts.SealingKeys), logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
-		directory: &directory{servers: opts.Servers, index: indexing{finder: opts.Ranking.Finder}},
+		directory: &directory{servers: opts.Servers, index: &indexing{finder: opts.Ranking.Finder}},
 	}
 	r.calls = r.servers
 	if opts.Calls != nil {
@@ -139,6 +139,17 @@ func New(opts Options) (*Router, error) {
 		Tracer: opts.Tracer, Learn: opts.Models.Learn,
 	})
 	return r, nil
+}
+
+// As returns the Router as a caller (auth.Caller.Login) has it, see downstream.As.
+func (r *Router) As(caller string) *Router {
+	d := r.directory.as(caller)
+	if d == r.directory {
+		return r
+	}
+	own := *r
+	own.directory, own.servers = d, d.servers
+	return &own
 }
 
 // Tools returns the entries of list_available_tools for a caller; an empty server means all.
@@ -187,7 +198,9 @@ func (r *Router) Search(
 	if err != nil {
 		return nil, err
 	}
-	r.directory.index.follow(catalog)
+	if _, err := r.directory.searchable(ctx); err != nil {
+		return nil, err
+	}
 	var out []Found
 	for _, hit := range r.opts.Ranking.Search(ctx, query, usable{catalog: catalog, visible: visible}, limit, false) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
@@ -229,6 +242,7 @@ func (r *Router) Health(visible downstream.Visible, server string) (*Health, err
 		switch {
 		case st.Status == downstream.StateConnected:
 			up++
+		case st.Status == downstream.StatePerCaller:
 		case st.Status == downstream.StateDisabled && st.LastError == nil: // on purpose
 		default:
 			down++

@@ -13,6 +13,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
+// routerOf returns the router as the caller of an exchange has it.
+func routerOf(f *Frontend, x *edge.Exchange) *Router { return f.router.As(x.Caller.Login) }
+
 // run serves the tool run. The call and its result pass through as raw bytes.
 func (f *Frontend) run(ctx context.Context, x *edge.Exchange) {
 	args := jsonrpc.Get(x.Message.Params, "arguments")
@@ -39,7 +42,7 @@ func (f *Frontend) run(ctx context.Context, x *edge.Exchange) {
 		replyError(x, problem)
 		return
 	}
-	server, tool, err := f.router.directory.resolve(ctx, name, x.Visible)
+	server, tool, err := routerOf(f, x).directory.resolve(ctx, name, x.Visible)
 	full := catalog.FullName(server, tool)
 	switch {
 	case err != nil:
@@ -55,7 +58,7 @@ func (f *Frontend) run(ctx context.Context, x *edge.Exchange) {
 
 // hidden calls a server's tool by its full name or alias, whether or not it is listed.
 func (f *Frontend) hidden(ctx context.Context, x *edge.Exchange, name string) {
-	server, tool, known := f.router.directory.findAlias(ctx, name, x.Visible)
+	server, tool, known := routerOf(f, x).directory.findAlias(ctx, name, x.Visible)
 	arguments := jsonrpc.Get(x.Message.Params, "arguments")
 	if arguments == nil {
 		arguments = []byte("{}")
@@ -70,11 +73,11 @@ func (f *Frontend) hidden(ctx context.Context, x *edge.Exchange, name string) {
 	var err error
 	if full := false; !known {
 		if server, tool, full = catalog.SplitFull(name); full {
-			known, err = f.router.servers.Has(ctx, server, "", tool, x.Visible)
+			known, err = routerOf(f, x).servers.Has(ctx, server, "", tool, x.Visible)
 		}
 	}
 	if known && err == nil {
-		err = f.router.directory.quarantined(server, tool)
+		err = routerOf(f, x).directory.quarantined(server, tool)
 	}
 	if !known && err == nil {
 		err = &downstream.UnknownError{What: "tool", Name: name}
@@ -105,7 +108,7 @@ func refused(ctx context.Context, f *Frontend, x *edge.Exchange, name string, ar
 		Server: server, Tool: tool, Method: "tools/call",
 		Params:     catalog.Params(tool, arguments, jsonrpc.Get(x.Message.Params, "_meta")),
 		Provenance: downstream.Provenance{Rights: &x.Caller, Profile: profileOf(x), Surface: x.Surface},
-		Visible:    x.Visible, Caller: x.Caller.ID, Hooks: downstream.Hooks{Header: x.Header},
+		Visible:    x.Visible, Caller: x.Caller.ID, Login: x.Caller.Login, Hooks: downstream.Hooks{Header: x.Header},
 	}, err)
 }
 
@@ -116,10 +119,11 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 	reply, err := f.router.servers.Call(ctx, &downstream.Request{
 		Server: server, Tool: tool, Method: "tools/call", Params: params,
 		Provenance: downstream.Provenance{Rights: &x.Caller, Profile: profileOf(x), Surface: x.Surface},
-		Visible:    x.Visible, Client: clientOf(x), Caller: x.Caller.ID,
+		Visible:    x.Visible, Client: clientOf(x), Caller: x.Caller.ID, Login: x.Caller.Login,
 		Hooks: downstream.Hooks{
 			Confirm: Confirm(x, server, tool, params),
 			Ask:     asker(x), Gone: x.Gone, Yield: edge.Yield(x), Sent: x.ReleaseWaiting, Reserve: x.Reserve, Header: x.Header,
+			Logins:   edge.Logins(x),
 			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
 			Progress: x.RelayProgress(),
 		},
@@ -143,7 +147,7 @@ func profileOf(x *edge.Exchange) string { return cmp.Or(x.Caller.ScopeName(), "r
 
 // dryRun describes the call that run would make.
 func (f *Frontend) dryRun(ctx context.Context, x *edge.Exchange, server, tool string, arguments []byte) {
-	problem, err := f.router.servers.Validate(ctx, server, tool, arguments)
+	problem, err := routerOf(f, x).servers.Validate(ctx, server, tool, arguments)
 	if err != nil {
 		ReplyRPCError(x, err)
 		return

@@ -59,7 +59,7 @@ func (f *Frontend) ServeSearch(ctx context.Context, x *edge.Exchange) {
 	limit = cmp.Or(limit, defaultFound)
 	var found []Found
 	if err == nil {
-		found, err = f.router.Search(ctx, query, min(limit, maxFound), x.Visible)
+		found, err = routerOf(f, x).Search(ctx, query, min(limit, maxFound), x.Visible)
 	}
 	if err != nil {
 		replyToolError(x, err)
@@ -143,7 +143,7 @@ func (f *Frontend) withExposed(ctx context.Context, x *edge.Exchange, raw []byte
 	if len(names) == 0 || x.Version.AtLeast(protocol.V20260728) {
 		return raw
 	}
-	catalog, err := f.router.directory.all(ctx)
+	catalog, err := routerOf(f, x).directory.all(ctx)
 	if err != nil {
 		return raw
 	}

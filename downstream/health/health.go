@@ -15,12 +15,13 @@ import (
 
 // States of a server.
 const (
-	Connecting   = "connecting"   // first connection attempt, also after a loss
-	Connected    = "connected"    // the handshake is done and pings are answered
-	Degraded     = "degraded"     // it does not answer pings
-	Disconnected = "disconnected" // it cannot be reached, or its session is lost
-	Quarantined  = "quarantined"  // the peer does not speak MCP
-	Disabled     = "disabled"     // by the configuration
+	Connecting   = "connecting"       // first connection attempt, also after a loss
+	Connected    = "connected"        // the handshake is done and pings are answered
+	Degraded     = "degraded"         // it does not answer pings
+	Disconnected = "disconnected"     // it cannot be reached, or its session is lost
+	Quarantined  = "quarantined"      // the peer does not speak MCP
+	Disabled     = "disabled"         // by the configuration
+	PerCaller    = "login per caller" // each caller has sessions of its own
 )
 
 // state is more detailed than the states shown.

@@ -19,8 +19,20 @@ const (
 	maxParents       = 64      // resources considered to contain an updated one, nearest first
 )
 
-// Resource is a resource of a server.
+// Resource is a resource of a server. Server is the server's Key.
 type Resource struct{ Server, URI string }
+
+// Name returns the name of the resource's server.
+func (of Resource) Name() string {
+	name, _, _ := strings.Cut(of.Server, "\x00")
+	return name
+}
+
+// Caller returns the caller whose login the resource is read with; empty = the router's.
+func (of Resource) Caller() string {
+	_, caller, _ := strings.Cut(of.Server, "\x00")
+	return caller
+}
 
 // Hold charges n bytes to a caller until release, which must be called once. ok is false if the caller holds too
 // much. A nil Hold charges nothing.
@@ -155,7 +167,7 @@ func (cs *Clients) SetLevel(server, id string, params []byte) (undo func(), err 
 	grows := len(params) - len(before.params)
 	if c.bytes+grows > maxClientBytes {
 		cs.tidy(c)
-		return nil, tooManyBytes(server)
+		return nil, tooManyBytes(Resource{Server: server})
 	}
 	cs.levels++
 	number := cs.levels
@@ -190,15 +202,15 @@ func (cs *Clients) Subscribe(of Resource, id string, params []byte, hold Hold) (
 	size := len(of.URI) + len(params)
 	switch {
 	case len(c.subscriptions) >= maxSubscriptions:
-		return nil, tooMany(of.Server)
+		return nil, tooMany(of)
 	case c.bytes+size > maxClientBytes:
-		return nil, tooManyBytes(of.Server)
+		return nil, tooManyBytes(of)
 	}
 	release := func() {}
 	if hold != nil {
 		var ok bool
 		if release, ok = hold(size); !ok {
-			return nil, &link.Failure{Server: of.Server, Reason: reason.Overloaded,
+			return nil, &link.Failure{Server: of.Name(), Reason: reason.Overloaded,
 				Message: "the caller holds too many bytes; unsubscribe from some resources, or read the pending responses"}
 		}
 	}
@@ -208,13 +220,13 @@ func (cs *Clients) Subscribe(of Resource, id string, params []byte, hold Hold) (
 	return func() { cs.Unsubscribe(of, id, false) }, nil
 }
 
-func tooMany(server string) error {
-	return &link.Failure{Server: server, Reason: reason.Overloaded, Message: fmt.Sprintf(
+func tooMany(of Resource) error {
+	return &link.Failure{Server: of.Name(), Reason: reason.Overloaded, Message: fmt.Sprintf(
 		"there are %d subscriptions already; unsubscribe from some resources first", maxSubscriptions)}
 }
 
-func tooManyBytes(server string) error {
-	return &link.Failure{Server: server, Reason: reason.Overloaded, Message: fmt.Sprintf(
+func tooManyBytes(of Resource) error {
+	return &link.Failure{Server: of.Name(), Reason: reason.Overloaded, Message: fmt.Sprintf(
 		"the client's subscriptions exceed %d bytes; unsubscribe from some resources first", maxClientBytes)}
 }
 
@@ -276,7 +288,7 @@ func (cs *Clients) Lock(ctx context.Context, of Resource) (unlock func(), err er
 	cs.mu.Lock()
 	if cs.subscribers[of] == nil && cs.resources[of.Server] >= maxSubscriptions {
 		cs.mu.Unlock()
-		return nil, tooMany(of.Server)
+		return nil, tooMany(of)
 	}
 	s := cs.subscribersOf(of)
 	s.calls++

@@ -136,6 +136,9 @@ func (c Config) PerClient() bool {
 	return c.Session == SessionPerClient || c.Session == "" && c.URL != ""
 }
 
+// PerCaller reports whether each caller has a login of its own, and all sessions are of one caller.
+func (c Config) PerCaller() bool { return c.Auth != nil && c.Auth.PerCaller() }
+
 // TrustsAnnotations reports whether retries may rely on the server's tool annotations.
 func (c Config) TrustsAnnotations() bool {
 	return c.TrustAnnotations == nil || *c.TrustAnnotations

@@ -130,6 +130,8 @@ func (c *Connection) join() (*attempt, error) {
 		return nil, c.unused()
 	case c.server.Queue.IsRetired():
 		return nil, admission.ErrRetired
+	case c.server.Anyones():
+		return nil, c.server.failure(reason.Unauthorized, anyones)
 	case !held(c.server.Config.Lease): // it is about to be replaced
 		return nil, c.server.failure(reason.Unavailable, "this replica has lost the lease under which it ran it")
 	case c.attempt != nil:
@@ -319,7 +321,7 @@ func (c *Connection) restore(ctx context.Context, session *link.Session) {
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(MaxRestoring)
-	for _, call := range s.opts.Clients.replay(s.Config.Name, c.client, s.Config.PerClient()) {
+	for _, call := range s.opts.Clients.replay(s.Key(), c.client, s.Config.PerClient()) {
 		g.Go(func() error {
 			defer s.RecoverPanic("restoring a session", nil)
 			if reply, err := session.Call(ctx, call); err != nil || reply.Err != nil {

@@ -21,7 +21,7 @@ import (
 
 // Supervise keeps the router's own session with the server until ctx ends. A disabled server has none.
 func (s *Server) Supervise(ctx context.Context) {
-	if !s.Config.Disabled {
+	if !s.Config.Disabled && !s.Anyones() {
 		defer s.RecoverPanic("supervising it", nil)
 		s.Own.supervise(ctx, s.health.watch, s.health.rest)
 	}
@@ -186,7 +186,7 @@ const latencyWindow = 256 // number of calls in the percentiles
 
 func newMonitor(s *Server) *monitor {
 	return &monitor{
-		server: s, machine: health.New(s.Config.Disabled),
+		server: s, machine: health.New(s.Config.Disabled || s.Anyones()),
 		reached: make(chan struct{}, 1), doubted: make(chan struct{}, 1),
 	}
 }
@@ -221,6 +221,9 @@ func (m *monitor) unconnected(client string, err error) {
 	var f *link.Failure
 	known, own := errors.As(err, &f), client == ""
 	level := slog.LevelWarn
+	if m.server.caller != "" {
+		level = slog.LevelDebug // callers determine the rate
+	}
 	last := m.machine.LastError()
 	if known && f.Reason == reason.Unauthorized && last != nil && last.Reason == f.Reason && last.Message == f.Message {
 		level = slog.LevelDebug // it lasts until someone logs in

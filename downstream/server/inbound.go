@@ -26,6 +26,7 @@ type Notification struct {
 	Server      string
 	Client      string // owner of the session; empty for the router's own, which is also the shared one
 	Caller      string // the only caller concerned; empty for all
+	Login       string // the caller whose login the session has; empty for all
 	DeliveredTo string // the client that has received it with its call; empty for none
 	Message     jsonrpc.Message
 }
@@ -68,7 +69,8 @@ type handler struct {
 func (h handler) Notified(message jsonrpc.Message, from []*link.Call) {
 	defer h.conn.server.RecoverPanic("passing a notification on", nil)
 	h.conn.Lists.changed(message.Method)
-	n := Notification{Server: h.conn.server.Config.Name, Client: h.conn.client, Message: message}
+	n := Notification{Server: h.conn.server.Config.Name, Client: h.conn.client, Login: h.conn.server.caller,
+		Message: message}
 	known := false
 	for _, call := range from {
 		if hooks, ok := call.HandlerData.(*CallHooks); ok && hooks.Notify != nil {

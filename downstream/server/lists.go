@@ -18,6 +18,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/admission"
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
@@ -56,7 +57,7 @@ func newLists(c *Connection) *Lists {
 // list, the router itself waits only until routerWait after the next request, and then gets the failure of the slow
 // one. If the server was replaced before the request, the error is admission.ErrRetired.
 func (ls *Lists) Get(ctx context.Context, method string, by Reader) (*List, error) {
-	if ls.conn.server.Config.Disabled {
+	if ls.conn.server.Config.Disabled || ls.conn.server.Anyones() {
 		return &ls.none, nil
 	}
 	l, err := ls.request(method, by)
@@ -110,7 +111,7 @@ func (ls *Lists) GetWith(
 ) (*List, error) {
 	for {
 		l, err := ls.Get(ctx, method, ForRouter)
-		if err != nil || has(l) || !l.Requested.Before(since) {
+		if err != nil || l == &ls.none || has(l) || !l.Requested.Before(since) {
 			return l, err
 		}
 		if wait := ls.expire(method, l); wait > 0 && !sleep(ctx, wait, ls.conn.server.ctx.Done()) && ctx.Err() != nil {
@@ -208,6 +209,10 @@ func (ls *Lists) readTwice(ctx context.Context, l *List, method string) (err err
 func (ls *Lists) read(ctx context.Context, l *List, method string) error {
 	s := ls.conn.server
 	session, err := ls.conn.ConnectUnlessDown(ctx)
+	if s.loggedOut(err) {
+		l.untilLogin(s, method)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -217,6 +222,9 @@ func (ls *Lists) read(ctx context.Context, l *List, method string) error {
 	l.subscription, l.capability = announcements(session, method), listMethods[method].capability
 	items, err := readPages(ctx, session, method)
 	switch {
+	case s.loggedOut(err):
+		l.untilLogin(s, method)
+		return nil
 	case err == nil:
 		l.contents = s.lists.read(s, method, items, l.Number, session.ChecksParamHeaders())
 	case ctx.Err() == nil:
@@ -310,7 +318,8 @@ type List struct {
 	Instructions string        // of the server; at most maxInstructions
 	contents
 
-	outdated atomic.Bool // the list has changed, or a later one was read
+	login    *oauth.Source // without whose token nothing is listed; nil = of a session
+	outdated atomic.Bool   // the list has changed, or a later one was read
 }
 
 // ended reports whether the list has been read or has failed.
@@ -336,6 +345,8 @@ func (l *List) Fresh(by Reader, now time.Time) bool {
 	switch {
 	case l.err != nil || l.outdated.Load():
 		return false
+	case l.login != nil:
+		return !l.login.Has() && !l.login.Changed()
 	case l.session == nil: // of a disabled server
 		return true
 	}

@@ -34,6 +34,9 @@ func (p Pins) check(items []json.RawMessage, whole bool) map[string]string {
 func (p Pins) Refusal(tool string, on *Connection) string {
 	listed := ""
 	if l := on.Lists.Last("tools/list"); l != nil {
+		if l.UntilLogin() && tool == LoginTool { // it is the router's own
+			return ""
+		}
 		listed = l.changed[tool]
 	}
 	return p.store.Refusal(p.server.Config.Name, tool, listed)

@@ -103,9 +103,10 @@ type Server struct {
 	opts   *Options
 	health *monitor
 	lists  lastLists
-	tokens *oauth.Source // nil = none needed
-	stderr stderr.Tail   // of all processes
-	era    link.Era      // of all sessions
+	stderr stderr.Tail // of all processes
+	era    link.Era    // of all sessions
+
+	Login
 
 	lifetime
 
@@ -131,14 +132,19 @@ func Follow(s, predecessor *Server) {
 	}
 }
 
-// New returns a server without sessions.
-func New(c Config, opts *Options) *Server {
+// New returns a server without sessions. One whose callers log in themselves never has any; its For has.
+func New(c Config, opts *Options) *Server { return newServer(c, opts, "") }
+
+// newServer returns a server for all callers or, with a caller, for that one.
+func newServer(c Config, opts *Options, caller string) *Server {
 	s := &Server{
 		Config: c, Queue: admission.NewQueue(c.maxCalls(), c.maxWaiting()), Where: c.where(), opts: opts,
 		lists: lastLists{byMethod: map[string]lastList{}}, clients: map[string]*Connection{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.ended, s.end = context.WithCancel(context.Background())
+	s.name, s.perCaller, s.caller, s.failed = c.Name, c.PerCaller(), caller, make(chan struct{})
+	s.replaced = s.Queue.Retired()
 	s.Pins.server = s
 	if opts.Embedded[c.Name] == nil {
 		s.Pins.store = opts.Pins
@@ -148,8 +154,9 @@ func New(c Config, opts *Options) *Server {
 	if c.Unusable != "" {
 		s.health.failed(s.failure(reason.Unavailable, c.Unusable))
 	}
-	if auth, ok := c.OAuth(); ok {
-		s.tokens = oauth.NewSource(auth, opts.Tokens, opts.Mask, opts.Logger)
+	if auth, ok := c.OAuth(); ok && !s.Anyones() {
+		auth.Caller = caller
+		s.tokens = oauth.NewSource(auth, opts.Tokens.For(caller), opts.Mask, opts.Logger)
 	}
 	s.Own = newConnection(s, "")
 	return s
@@ -378,6 +385,9 @@ func (s *Server) Status(see catalog.Visible) Status {
 	st.Since = h.Since.UTC().Truncate(time.Millisecond)
 	if st.Status = h.Status; h.Status == health.Connected && s.Own.lost() {
 		st.Status = health.Disconnected // not yet noticed by the supervisor
+	}
+	if s.Anyones() && !s.Config.Disabled {
+		st.Status = health.PerCaller
 	}
 	if !h.LastHealthy.IsZero() {
 		at := h.LastHealthy.UTC().Truncate(time.Millisecond)

@@ -170,11 +170,7 @@ func Challenge(e *Edge, r *http.Request, refused *auth.Refusal) string {
 	if len(c.Scopes) > 0 {
 		challenge += `, scope="` + strings.Join(c.Scopes, " ") + `"`
 	}
-	base := c.Base()
-	if base == "" {
-		base = auth.ClientURL(r, p.trusted)
-	}
-	return challenge + `, resource_metadata="` + base + MetadataPath + auth.Endpoint(r.URL.Path) + `"`
+	return challenge + `, resource_metadata="` + PublicURL(e, r) + MetadataPath + auth.Endpoint(r.URL.Path) + `"`
 }
 
 // missing describes the credentials that a request without any lacks.

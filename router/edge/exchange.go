@@ -44,6 +44,8 @@ type Exchange struct {
 type Arrival struct {
 	Surface string      // path that the client is connected to, or stdio
 	Header  http.Header // without keys; nil on stdio
+
+	request *http.Request // nil on stdio
 }
 
 // Notify sends a notification that relates to this request, on its stream and before its response. After the response
@@ -325,6 +327,29 @@ func Unsupported(x *Exchange, method string, params []byte, input bool) (refusal
 		}
 	}
 	return nil, input && !x.Client.Supports(method, params)
+}
+
+// LoginPath is the path of the pages on which callers log in to servers; the name of a server follows.
+const LoginPath = "/login/"
+
+// Logins returns the URL of the pages on which the caller of x logs in to servers; the name of a server follows. It is
+// empty on stdio, where the router has no URL.
+func Logins(x *Exchange) string {
+	if x.request == nil {
+		return ""
+	}
+	return PublicURL(x.edge, x.request) + LoginPath
+}
+
+// PublicURL returns the URL of the router, without a path: that of the configured audience of access tokens, else the
+// one that the client of r uses.
+func PublicURL(e *Edge, r *http.Request) string {
+	if c := e.access.oauth(); c != nil {
+		if base := c.Base(); base != "" {
+			return base
+		}
+	}
+	return auth.ClientURL(r, e.access.trusted)
 }
 
 // Yield returns a function that tells that another client waits to be asked by a server, and cannot be while x is open.

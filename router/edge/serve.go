@@ -24,17 +24,18 @@ type endpoint struct {
 
 // source describes where a message came from.
 type source struct {
-	ctx    context.Context
-	caller auth.Caller
-	header http.Header
-	addr   string
-	path   string
-	local  bool // no key is needed
-	shared bool // responses go to the session's own stream
+	ctx     context.Context
+	caller  auth.Caller
+	header  http.Header
+	addr    string
+	path    string
+	request *http.Request // nil on stdio
+	local   bool          // no key is needed
+	shared  bool          // responses go to the session's own stream
 }
 
 func httpSource(r *http.Request, caller auth.Caller) source {
-	return source{ctx: r.Context(), caller: caller, header: r.Header, addr: r.RemoteAddr, path: r.URL.Path}
+	return source{ctx: r.Context(), caller: caller, header: r.Header, addr: r.RemoteAddr, path: r.URL.Path, request: r}
 }
 
 // fill fills in the exchange for a message and returns its context. A message of a session outlives its connection;
@@ -47,7 +48,7 @@ func (ep *endpoint) fill(x *Exchange, src source, s *session, in *inbound.Messag
 	x.Visible = x.Caller.Visible()
 	x.Surface = cmp.Or(ep.surface, src.path)
 	x.ProgressToken = in.ProgressToken
-	x.Header = src.header
+	x.Header, x.request = src.header, src.request
 	x.remote = remote(src.header, in)
 	x.entry.table = &ep.edge.sessionless
 	if s != nil {

@@ -58,8 +58,10 @@ func (r *Round) call(ctx context.Context, c toolCall) plan.Outcome {
 		Server: tool.Server, Tool: tool.Tool, Method: "tools/call", Provenance: c.from,
 		Params:  catalog.Params(tool.Tool, arguments, r.req.Origin.Meta),
 		Visible: r.req.Origin.Visible, Client: r.req.Origin.Client, Caller: r.req.Origin.Caller, Attempts: &out.Attempts,
+		Login: r.req.Origin.Login,
 		Hooks: downstream.Hooks{
-			Ask: r.req.Origin.Ask, Yield: r.req.Origin.Yield, Header: r.req.Origin.Header, Reserve: charge.reserve,
+			Logins: r.req.Origin.Logins,
+			Ask:    r.req.Origin.Ask, Yield: r.req.Origin.Yield, Header: r.req.Origin.Header, Reserve: charge.reserve,
 			Progress: func(params []byte) {
 				var p struct {
 					Progress, Total float64

@@ -84,6 +84,8 @@ type Origin struct {
 	Client  string           // session of the client
 	Surface string           // see downstream.Provenance
 	Caller  string           // charged for the steps: an API key or a remote address
+	Login   string           // see downstream.Request
+	Logins  string           // see downstream.Hooks
 	Header  http.Header      // of the client's HTTP request, see downstream.Request
 	Meta    []byte           // raw _meta for each step, or nil
 	Ask     downstream.Asker // answers requests of servers; nil = unsupported

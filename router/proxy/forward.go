@@ -23,11 +23,12 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 	s.p.inOrder(ctx, x.Session, x.Order, server)
 	r := &downstream.Request{
 		Server: server, Tool: tool, Method: x.Message.Method, Params: params, Provenance: provenance(s, x),
-		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "",
+		Visible: x.Visible, Client: s.p.clientOf(x), Caller: x.Caller.ID, Login: x.Caller.Login, Proxied: x.Session != "",
 		Modern: x.Version.AtLeast(protocol.V20260728),
 		Hooks: downstream.Hooks{
 			Gone: x.Gone, Yield: edge.Yield(x), Sent: x.ReleaseWaiting, Streams: x.PreferStream,
 			Reserve: x.Reserve, Hold: x.Hold, Header: x.Header,
+			Logins:   edge.Logins(x),
 			Confirm:  s.p.opts.Confirm(x, server, tool, params),
 			Progress: x.RelayProgress(),
 			Notify: func(m jsonrpc.Message) bool { // true = handled, even if the client does not want it
@@ -130,7 +131,7 @@ func refused(ctx context.Context, s *Surface, x *edge.Exchange, name string, err
 // record records a request that is not forwarded. own is the server's own name of what it names.
 func record(ctx context.Context, s *Surface, x *edge.Exchange, server, own string, err error) {
 	r := &downstream.Request{Server: server, Method: x.Message.Method, Params: x.Message.Params, Visible: x.Visible,
-		Caller: x.Caller.ID, Provenance: provenance(s, x), Hooks: downstream.Hooks{Header: x.Header}}
+		Caller: x.Caller.ID, Login: x.Caller.Login, Provenance: provenance(s, x), Hooks: downstream.Hooks{Header: x.Header}}
 	if r.Method == "tools/call" {
 		r.Tool = own
 	}
@@ -192,7 +193,7 @@ func (s *Surface) mismatched(ctx context.Context, x *edge.Exchange, server, tool
 	if !x.Version.AtLeast(protocol.V20260728) || x.Header == nil {
 		return false
 	}
-	err := s.p.servers.Sessions().CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
+	err := serversOf(s, x).Sessions().CheckParamHeaders(server, x.Session, tool, x.Header, x.Message.Params)
 	if err != nil {
 		record(ctx, s, x, server, tool, err)
 		x.Fail(err)
@@ -291,21 +292,21 @@ func (s finder) tool(ctx context.Context, x *edge.Exchange, name string) (server
 		return "", "", err
 	}
 	if s.only != "" {
-		known, err := s.p.servers.Has(ctx, s.only, x.Session, name, x.Visible)
+		known, err := serversOf(s.Surface, x).Has(ctx, s.only, x.Session, name, x.Visible)
 		if err != nil || !known {
 			return "", "", err
 		}
 		return s.only, name, nil
 	}
 	server, tool, full := catalog.SplitFull(name)
-	if !full || !s.p.servers.Listed(server, x.Session, tool) { // a tool's own name comes before an alias
+	if !full || !serversOf(s.Surface, x).Listed(server, x.Session, tool) { // a tool's own name comes before an alias
 		server, tool, err := s.alias(ctx, x, "tools/list", name, time.Time{})
 		if server != "" {
 			return server, tool, err
 		}
 	}
 	if full {
-		known, err := s.p.servers.Has(ctx, server, x.Session, tool, x.Visible)
+		known, err := serversOf(s.Surface, x).Has(ctx, server, x.Session, tool, x.Visible)
 		if known || err != nil {
 			return server, tool, err
 		}
@@ -319,11 +320,11 @@ func (s finder) awaitStart(ctx context.Context, x *edge.Exchange, name string) e
 	var owners []string
 	for _, server := range s.reach(x) {
 		may := s.only != "" || strings.HasPrefix(name, catalog.FullName(server, "")) || catalog.MayBeAlias(name, server)
-		if may && s.p.servers.Sessions().Shared(server) {
+		if may && serversOf(s.Surface, x).Sessions().Shared(server) {
 			owners = append(owners, server)
 		}
 	}
-	_, err := s.p.servers.AwaitStart(ctx, owners...)
+	_, err := serversOf(s.Surface, x).AwaitStart(ctx, owners...)
 	return err
 }
 
@@ -336,7 +337,7 @@ func (s finder) alias(
 		if !catalog.MayBeAlias(alias, server) || !s.p.servers.Owns(server, alias) {
 			continue
 		}
-		item, ok, failed := s.p.servers.Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
+		item, ok, failed := serversOf(s.Surface, x).Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
 			own := jsonrpc.Text(jsonrpc.Get(item, "name"))
 			return own != "" && s.names().name(server, own) == alias && permits(x, method)(server, own)
 		})

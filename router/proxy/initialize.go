@@ -38,7 +38,7 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 	answers := make([][]byte, len(servers))
 	err := s.p.within(ctx, min(initializeTimeout, s.p.opts.Config.ListDeadline), x, servers,
 		func(ctx context.Context, i int) (err error) {
-			answers[i], err = s.p.servers.Sessions().Introduce(ctx, servers[i], x.Session)
+			answers[i], err = serversOf(s, x).Sessions().Introduce(ctx, servers[i], x.Session)
 			return err
 		})
 	switch {

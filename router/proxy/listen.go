@@ -166,7 +166,7 @@ func (s listening) subscribe(ctx context.Context, x *edge.Exchange, listener str
 		r := &downstream.Request{
 			Server: server, Method: "resources/subscribe",
 			Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(own))), Visible: x.Visible,
-			Client: listener, Caller: x.Caller.ID, Proxied: true, Provenance: provenance(s.Surface, x),
+			Client: listener, Caller: x.Caller.ID, Login: x.Caller.Login, Proxied: true, Provenance: provenance(s.Surface, x),
 			Hooks: downstream.Hooks{Hold: x.Hold},
 		}
 		if !slices.Contains(servers, server) {

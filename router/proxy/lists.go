@@ -41,7 +41,7 @@ const startTime = 50 * time.Second
 // all fail, they are asked again while some are starting: when one of these has connected, and after each list
 // deadline, because another may have needed longer. Else gather fails.
 func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]part, error) {
-	servers, sessions := s.reach(x), s.p.servers.Sessions()
+	servers, sessions := s.reach(x), serversOf(s.Surface, x).Sessions()
 	if x.Visible != nil {
 		kind, _, _ := strings.Cut(method, "/")
 		servers = slices.DeleteFunc(slices.Clone(servers), func(name string) bool { return !x.Caller.MaySeeAny(kind, name) })
@@ -68,7 +68,7 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 			return err
 		})
 	}
-	begun := s.p.servers.AnyStarting(asked...)
+	begun := serversOf(s.Surface, x).AnyStarting(asked...)
 	err := ask()
 	if err == nil || ctx.Err() == nil && len(asked) < len(servers) { // the held lists suffice
 		return parts, nil
@@ -78,7 +78,7 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 	defer cancel()
 	for err != nil && starting.Err() == nil {
 		turn, end := context.WithTimeout(starting, s.p.opts.Config.ListDeadline)
-		waited, _ := s.p.servers.AwaitStart(turn, asked...)
+		waited, _ := serversOf(s.Surface, x).AwaitStart(turn, asked...)
 		end()
 		if !waited && !begun {
 			break
@@ -92,7 +92,7 @@ func (s lister) gather(ctx context.Context, x *edge.Exchange, method string) ([]
 // serve answers a list request with all pages of all servers as one page.
 func (s lister) serve(ctx context.Context, x *edge.Exchange) {
 	method := x.Message.Method
-	if s.only != "" && mayAll(x, s.only) && (method != "tools/list" || s.wholeTools()) {
+	if s.only != "" && mayAll(x, s.only) && !s.p.servers.Sessions().PerCaller(s.only) && (method != "tools/list" || s.wholeTools()) {
 		s.forward(ctx, x, s.only, "", x.Message.Params) // the server's pages pass through
 		return
 	}

@@ -17,7 +17,7 @@ import (
 func (s *Surface) notify(ctx context.Context, x *edge.Exchange) {
 	servers, method, params := s.reach(x), x.Message.Method, x.Message.Params
 	tell := func(ctx context.Context, server string) error {
-		return s.p.servers.Sessions().Notify(ctx, server, x.Session, method, params)
+		return serversOf(s, x).Sessions().Notify(ctx, server, x.Session, method, params)
 	}
 	if isRequest(method) {
 		s.p.log.Warn("dropped a request without an id", "method", method)
@@ -115,7 +115,7 @@ func (p *Proxy) Deliver(n downstream.Notification) {
 	case n.Client != "":
 		named(n.Client)
 	case n.Message.Method == "notifications/resources/updated":
-		named(p.servers.Sessions().Subscribers(n.Server, jsonrpc.Text(jsonrpc.Get(n.Message.Params, "uri")))...)
+		named(downstream.As(p.servers, n.Login).Sessions().Subscribers(n.Server, jsonrpc.Text(jsonrpc.Get(n.Message.Params, "uri")))...)
 	case !p.servers.Sessions().Shared(n.Server):
 		to = slices.DeleteFunc(p.all(), func(c *client) bool { return c.listener == nil })
 	default:
@@ -123,7 +123,8 @@ func (p *Proxy) Deliver(n downstream.Notification) {
 	}
 	renamed := map[*naming][]byte{}
 	for _, c := range to {
-		if c.session == n.DeliveredTo || !c.hears(n.Server, n.Message) || n.Caller != "" && n.Caller != c.user().ID {
+		if c.session == n.DeliveredTo || !c.hears(n.Server, n.Message) || n.Caller != "" && n.Caller != c.user().ID ||
+			n.Login != "" && n.Login != c.user().Login {
 			continue
 		}
 		names := c.surface.names()

@@ -88,6 +88,11 @@ func (p *Proxy) Attach(parts Parts) {
 	p.nameServers()
 }
 
+// serversOf returns the servers as the caller of an exchange has them.
+func serversOf(s *Surface, x *edge.Exchange) *downstream.Manager {
+	return downstream.As(s.p.servers, x.Caller.Login)
+}
+
 // Surface is one endpoint, for all servers or for one. It implements edge.Handler.
 type Surface struct {
 	p    *Proxy
@@ -222,7 +227,7 @@ func mayAll(x *edge.Exchange, server string) bool { return x.Visible == nil || x
 // tasks of other clients, and a task does not name its tool.
 func (s *Surface) ownTasks(x *edge.Exchange) bool {
 	return s.only != "" && mayAll(x, s.only) && x.Session != "" && !s.p.servers.Sessions().Filters(s.only) &&
-		s.p.servers.Sessions().Own(s.only, x.Session)
+		serversOf(s, x).Sessions().Own(s.only, x.Session)
 }
 
 // setLevel relays the level to every server that logs. It succeeds if any server accepts it.
@@ -236,12 +241,12 @@ func (s *Surface) setLevel(ctx context.Context, x *edge.Exchange) {
 	failed := make([]error, len(servers))
 	// Failures are handled below.
 	_ = s.p.within(ctx, s.p.opts.Config.ListDeadline, x, servers, func(ctx context.Context, i int) error {
-		hello, err := s.p.servers.Sessions().Initialized(ctx, servers[i], x.Session)
+		hello, err := serversOf(s, x).Sessions().Initialized(ctx, servers[i], x.Session)
 		if err == nil && jsonrpc.Get(hello, "capabilities", "logging") != nil {
 			replies[i], err = s.p.servers.Call(ctx, &downstream.Request{
 				Server: servers[i], Method: x.Message.Method, Params: x.Message.Params,
-				Client: s.p.clientOf(x), Caller: x.Caller.ID, Proxied: x.Session != "", Visible: x.Visible,
-				Provenance: provenance(s, x),
+				Client: s.p.clientOf(x), Caller: x.Caller.ID, Login: x.Caller.Login, Proxied: x.Session != "",
+				Visible: x.Visible, Provenance: provenance(s, x),
 			})
 		}
 		failed[i] = failureOf(servers[i], err)
@@ -336,6 +341,11 @@ func (p *Proxy) ToolsChanged(server string) {
 			c.send(jsonrpc.Notification("notifications/tools/list_changed", nil))
 		}
 	}
+}
+
+// LoggedIn sends list_changed to the clients of a caller (auth.Caller.Login) who has logged in to a server.
+func LoggedIn(p *Proxy, caller string) {
+	p.listsChanged(func(c *client) bool { return c.user().Login == caller })
 }
 
 // RightsChanged sends list_changed to the clients of these callers (IDs), whose rights have changed.

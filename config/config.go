@@ -21,6 +21,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/llm"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
 	"github.com/agenticnexus/agenticnexus/planner"
@@ -68,6 +69,7 @@ type Settings struct {
 	Profiles       map[string]Profile         `yaml:"profiles"` // by name, at /profiles/NAME/mcp
 	Policy         []trust.Rule               `yaml:"policy"`   // in the order in which they are judged
 	Cluster        Cluster                    `yaml:"cluster"`
+	TokenKey       redact.Secret              `yaml:"-"` // NEXUS_TOKEN_KEY, seals the tokens of callers; empty = one in the state folder
 }
 
 // Profile is a part of the servers and tools with a path of its own.

@@ -37,8 +37,8 @@ type Options struct {
 // Load reads the configuration from files and folders. Later ones override the settings of earlier ones key by key
 // and add servers. A folder means its servers.* and settings.* (yaml, yml or json), without subfolders. Without paths
 // Load reads DefaultFolder, or uses the defaults if that does not exist. NEXUS_LISTEN, NEXUS_STATE, NEXUS_API_KEY,
-// NEXUS_REPLICA, NEXUS_ADVERTISE and NEXUS_CLUSTER_KEY of the environment apply, too. The first mistake is returned
-// as an *Error; several wrong rules of a policy are an error that wraps one for each.
+// NEXUS_REPLICA, NEXUS_ADVERTISE, NEXUS_CLUSTER_KEY and NEXUS_TOKEN_KEY of the environment apply, too. The first
+// mistake is returned as an *Error; several wrong rules of a policy are an error that wraps one for each.
 func Load(paths []string, opts Options) (Config, error) { return load(paths, opts, nil) }
 
 // Reload loads the configuration again to replace used, the last good one. Missing, empty or cut files never widen
@@ -87,6 +87,7 @@ func load(paths []string, opts Options, used *Config) (Config, error) {
 		cfg.State = state
 	}
 	settingsCheck(c).settings(&cfg.Settings)
+	c.logins(&cfg)
 	c.sources(cfg)
 	cfg.Files, cfg.Warnings, cfg.others = files, c.warnings, c.others
 	if c.err != nil {

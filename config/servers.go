@@ -308,10 +308,11 @@ func (s serverCheck) auth() {
 	if a.Flow != "" {
 		s.oneOf(path+".flow", a.Flow, oauth.FlowCode, oauth.FlowClientCredentials)
 	}
-	if a.Scope == "per_caller" {
-		s.fail(path+".scope", "per_caller is not supported: all callers share the token of a server; write server")
-	} else if a.Scope != "" {
-		s.oneOf(path+".scope", a.Scope, oauth.ScopeServer)
+	if a.Scope != "" {
+		s.oneOf(path+".scope", a.Scope, oauth.ScopeServer, oauth.ScopePerCaller)
+	}
+	if a.PerCaller() {
+		s.perCaller(a, path)
 	}
 	if a.Flow == oauth.FlowClientCredentials && (a.ClientID == "" || a.ClientSecret == "" && a.PrivateKey == "") {
 		s.fail(path, "flow client_credentials needs client_id, and client_secret or private_key")
@@ -334,6 +335,53 @@ func (s serverCheck) auth() {
 		}
 	}
 }
+
+// perCaller checks the settings of a server where callers log in themselves.
+func (s serverCheck) perCaller(a *oauth.Config, path string) {
+	switch c := s.cfg; {
+	case a.Flow == oauth.FlowClientCredentials:
+		s.fail(path+".scope", "per_caller needs flow: code, because each caller logs in")
+	case a.Issuer == "" && (a.ClientSecret != "" || a.PrivateKey != ""):
+		s.fail(path+".issuer", "is needed with per_caller, because client_secret and private_key are for one issuer alone")
+	case c.Session == downstream.SessionShared:
+		s.fail(s.path+".session", "shared cannot be with auth.scope: per_caller, whose callers share no session")
+	case c.Placement == server.PlacementOne:
+		s.fail(s.path+".placement", "one cannot be with auth.scope: per_caller")
+	}
+}
+
+// PerCaller reports whether callers log in to a server themselves.
+func (c *Config) PerCaller() bool {
+	return slices.ContainsFunc(c.Servers, func(s downstream.ServerConfig) bool { return s.PerCaller() && !s.Disabled })
+}
+
+// logins checks what logins of callers need: that callers can be told apart.
+func (c loader) logins(cfg *Config) {
+	key, _ := c.env("NEXUS_TOKEN_KEY")
+	if key != "" && len(key) < minTokenKey {
+		c.failAt(mistake("", nil, "NEXUS_TOKEN_KEY has fewer than %d characters; openssl rand -hex 32 makes one", minTokenKey))
+	}
+	cfg.TokenKey = redact.Secret(key)
+	why := ""
+	switch {
+	case !cfg.PerCaller():
+		return
+	case !cfg.Auth.Required():
+		why = "callers cannot be told apart without auth.api_keys or auth.oauth; set one, or write scope: server"
+	case cfg.Cluster.Enabled():
+		why = "a cluster does not support it; write scope: server"
+	default:
+		return
+	}
+	for _, s := range cfg.Servers {
+		if s.PerCaller() && !s.Disabled {
+			c.failAt(mistake("", nil, "mcpServers.%s.auth.scope: per_caller: %s", s.Name, why))
+			return
+		}
+	}
+}
+
+const minTokenKey = 32 // characters of NEXUS_TOKEN_KEY
 
 // key checks the private key of a client, and makes its path absolute, relative to the folder of the file.
 func (s serverCheck) key(a *oauth.Config, path string) {

@@ -15,10 +15,10 @@ import (
 // loginTime limits how long a call waits for its user to log in to a server.
 const loginTime = 5 * time.Minute
 
-// loggingIn lets a caller log in to a server where it has to do so itself, and makes the call again then. The call's client
-// shows its user the page (elicitation, URL mode); if it cannot, the error names the page. Lists and notifications do
-// not ask. Nothing was handled before the login. Meanwhile the call holds no permit of the queue and its time limit is
-// paused.
+// loggingIn lets a caller log in to a server where it has to do so itself, and makes the call again then. The call's
+// client shows its user the page (elicitation, URL mode); if it cannot, the error names the page. Lists and
+// notifications do not ask. Nothing was handled before the login. Meanwhile the call holds no permit of the queue and
+// its time limit is paused.
 func loggingIn(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)

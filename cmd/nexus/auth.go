@@ -16,6 +16,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 )
 
 type authCmd struct {
@@ -87,6 +88,9 @@ func (c *authLoginCmd) Run(w *world) error {
 			return &exitError{exitUsage, fmt.Sprintf("--scope %q is no scope", scope)}
 		}
 	}
+	if servers[0].PerCaller() {
+		return &exitError{exitUsage, fmt.Sprintf("each caller of server %[1]s logs in itself: at /login/%[1]s of the router", c.Server)}
+	}
 	servers[0].Scopes = slices.Concat(servers[0].Scopes, c.Scopes)
 	stored, _ := store.Load(c.Server) // a login also replaces a token that cannot be read
 	token, err := oauth.Login(ctx, servers[0], stored, func(url string) {
@@ -136,6 +140,7 @@ func browse(url string) {
 type authLogoutCmd struct {
 	tokens
 	Server string `arg:"" help:"Name of the server." completes:"server"`
+	Key    string `help:"Name of the API key whose login this is, at a server where each caller logs in itself." placeholder:"NAME"`
 }
 
 func (c *authLogoutCmd) Run(w *world) error {
@@ -144,6 +149,14 @@ func (c *authLogoutCmd) Run(w *world) error {
 		return err
 	}
 	defer leave()
+	if servers[0].PerCaller() != (c.Key != "") {
+		return &exitError{exitUsage, "--key is for a server with auth.scope: per_caller, which needs it"}
+	}
+	if c.Key != "" {
+		if store, err = c.storeOf(store); err != nil {
+			return err
+		}
+	}
 	known, err := oauth.Logout(w.ctx, servers[0], store)
 	switch {
 	case !known && err == nil:
@@ -157,6 +170,24 @@ func (c *authLogoutCmd) Run(w *world) error {
 		return &exitError{exitPartly, fmt.Sprintf("the token of server %s was deleted here but not revoked: %v", c.Server, err)}
 	}
 	return nil
+}
+
+// storeOf returns the store of the tokens of the key's holder.
+func (c *authLogoutCmd) storeOf(store oauth.Store) (oauth.Store, error) {
+	cfg, err := config.Load(c.Config, config.Options{})
+	if err != nil {
+		return store, err
+	}
+	keys, err := auth.New(cfg.Auth, auth.Options{})
+	if err != nil {
+		return store, err
+	}
+	caller, known := keys.Named(c.Key)
+	if !known {
+		return store, &exitError{exitUsage, fmt.Sprintf("the configuration has no API key %s", c.Key)}
+	}
+	store, err = app.SealTokens(store, &cfg)
+	return store.For(caller.Login), err
 }
 
 type authStatusCmd struct {
@@ -189,7 +220,7 @@ func (c *authStatusCmd) Run(w *world) error {
 	missing := false
 	for _, s := range servers {
 		l := loginOf(s, store)
-		missing = missing || !l.LoggedIn && !l.Renewable
+		missing = missing || !l.LoggedIn && !l.Renewable && !s.PerCaller()
 		logins = append(logins, l)
 	}
 	if c.JSON {
@@ -207,6 +238,10 @@ func loginOf(s oauth.Server, store oauth.Store) login {
 	l := login{Server: s.Name, URL: s.URL, Flow: s.Flow, Scopes: []string{}}
 	l.Flow = cmp.Or(l.Flow, oauth.FlowCode)
 	l.Renewable = l.Flow == oauth.FlowClientCredentials
+	if s.PerCaller() {
+		l.Problem = "each caller logs in itself, at /login/" + s.Name + " of the router"
+		return l
+	}
 	t, err := store.Load(s.Name)
 	switch {
 	case err != nil:

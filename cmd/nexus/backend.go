@@ -110,7 +110,7 @@ func (p *peer) missing(ctx context.Context) ([]string, error) {
 	for name, s := range h.Servers {
 		switch {
 		case s.Status == downstream.StateConnected, s.Status == downstream.StateDegraded,
-			s.Status == downstream.StateDisabled:
+			s.Status == downstream.StateDisabled, s.Status == downstream.StatePerCaller:
 		case s.LastError != nil:
 			missing = append(missing, fmt.Sprintf("%s (%s: %s)", name, s.LastError.Reason, s.LastError.Message))
 		default:

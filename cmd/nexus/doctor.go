@@ -169,6 +169,8 @@ func (v *visit) remedy(err error) string {
 		return "its standard output must carry JSON-RPC messages alone; let it write everything else to its error output"
 	case f.Reason == reason.Timeout:
 		return "see above what it waits for; if it is only slow, raise its connect_timeout, now " + v.server.ConnectLimit().String()
+	case v.server.PerCaller():
+		return "nothing is wrong: each caller logs in itself, at /login/" + v.server.Name + " of the router"
 	case f.Reason == reason.Unauthorized && v.server.Auth != nil:
 		return "nexus auth login " + v.server.Name
 	case f.Reason == reason.Unauthorized:

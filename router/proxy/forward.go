@@ -337,10 +337,11 @@ func (s finder) alias(
 		if !catalog.MayBeAlias(alias, server) || !s.p.servers.Owns(server, alias) {
 			continue
 		}
-		item, ok, failed := serversOf(s.Surface, x).Find(ctx, server, x.Session, method, since, func(item json.RawMessage) bool {
+		match := func(item json.RawMessage) bool {
 			own := jsonrpc.Text(jsonrpc.Get(item, "name"))
 			return own != "" && s.names().name(server, own) == alias && permits(x, method)(server, own)
-		})
+		}
+		item, ok, failed := serversOf(s.Surface, x).Find(ctx, server, x.Session, method, since, match)
 		switch {
 		case ok:
 			return server, jsonrpc.Text(jsonrpc.Get(item, "name")), nil

@@ -115,7 +115,8 @@ func (p *Proxy) Deliver(n downstream.Notification) {
 	case n.Client != "":
 		named(n.Client)
 	case n.Message.Method == "notifications/resources/updated":
-		named(downstream.As(p.servers, n.Login).Sessions().Subscribers(n.Server, jsonrpc.Text(jsonrpc.Get(n.Message.Params, "uri")))...)
+		sessions := downstream.As(p.servers, n.Login).Sessions()
+		named(sessions.Subscribers(n.Server, jsonrpc.Text(jsonrpc.Get(n.Message.Params, "uri")))...)
 	case !p.servers.Sessions().Shared(n.Server):
 		to = slices.DeleteFunc(p.all(), func(c *client) bool { return c.listener == nil })
 	default:

@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app/logins"
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/tape"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -87,6 +88,7 @@ type guards struct {
 	audit  *audit.Log             // nil = none
 	scopes map[string]*auth.Scope // of the profiles, by name
 	pins   *pins.Store
+	tokens oauth.Store // for servers
 
 	inForce atomic.Pointer[config.Config] // the configuration; settings that need a restart are those of the start
 }
@@ -127,6 +129,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	a.meter = newMeter(a.telemetry.Registry(), cfg.Prices)
 	folder, _ := cfg.StateFolder() // keepState logs what is lost without one
 	kept := openKept(a, folder)
+	a.tokens = kept.tokens
 	a.serverSet = newServerSet(cfg.Servers, opts.Demo, kept.switches)
 	warn(&cfg, a.log)
 	if opts.Cluster != nil {
@@ -210,7 +213,7 @@ func openKept(a *App, folder string) kept {
 	if err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
-	k := kept{switches: switches, tokens: oauth.NewStore(folder)}
+	k := kept{switches: switches, tokens: callerTokens(oauth.NewStore(folder), &a.opts.Config, a.log)}
 	if folder != "" {
 		k.lists = filepath.Join(folder, "lists")
 	}
@@ -432,6 +435,10 @@ func (a *App) handler() http.Handler {
 		mux.Handle("/cluster/servers/{name}/mcp", a.serverSet.placed.handler(a))
 	}
 	mountProfiles(mux, a)
+	logins.New(logins.Options{
+		Path: edge.LoginPath, Keys: a.keys, Store: a.tokens, Servers: announcing{a}, Logger: a.log,
+		URL: func(r *http.Request) string { return edge.PublicURL(a.edge, r) },
+	}).Mount(mux, a.edge.Guard)
 	metadata := a.edge.Guard(http.HandlerFunc(a.edge.ServeMetadata))
 	mux.Handle(edge.MetadataPath, metadata)
 	mux.Handle(edge.MetadataPath+"/", metadata)

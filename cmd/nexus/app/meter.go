@@ -261,8 +261,8 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		total("nexus_refused_requests_total", "Requests of clients that were refused.", n, "cause", cause)
 	}
 	for name, s := range a.servers.Status() {
-		if s.Status == downstream.StateDisabled {
-			continue // disabled is not down
+		if s.Status == downstream.StateDisabled || s.Status == downstream.StatePerCaller {
+			continue // it is not down
 		}
 		server := func(metric, help string, value int) {
 			send(prometheus.GaugeValue, serverMetrics+metric, help, float64(value), telemetry.LabelServer, name)

@@ -68,12 +68,16 @@ var levels = [...]string{"debug", "info", "notice", "warning", "error", "critica
 
 // Wants reports whether a server's notification that relates to the request may be sent to the client. Since
 // 2026-07-28, log messages are sent only if the request's _meta names their level or a lower one, and changes of lists,
-// resources and tasks only to subscriptions/listen.
+// resources and tasks only to subscriptions/listen. That version has no ends of elicitations.
 func (x *Exchange) Wants(m jsonrpc.Message) bool {
 	if !x.Version.AtLeast(protocol.V20260728) {
 		return true
 	}
-	if m.Method != "notifications/message" {
+	switch m.Method {
+	case "notifications/message":
+	case "notifications/elicitation/complete":
+		return false
+	default:
 		of := func(a protocol.Announcement) bool { return a.Method == m.Method }
 		return m.Method != protocol.MethodTask && !slices.ContainsFunc(protocol.Announcements, of)
 	}

@@ -188,6 +188,9 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	if !t.x.Client.Supports(method, params) {
 		return jsonrpc.Message{}, ErrNoClient
 	}
+	if method == "elicitation/create" {
+		params = jsonrpc.Remove(params, "elicitationId") // which that version lacks
+	}
 	q := &inputRequest{method: method, params: params, response: make(chan jsonrpc.Message, 1)}
 	t.mu.Lock()
 	if t.x.reply.state.Load() != live || t.x.edge.life.stopping.Load() {

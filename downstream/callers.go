@@ -147,6 +147,14 @@ func (ss *servers) dismiss(name string, callers ...string) {
 	}
 }
 
+// DismissCallers closes the sessions of all callers with servers where they log in themselves, as soon as their calls
+// have ended. Later calls open others.
+func DismissCallers(m *Manager) {
+	for _, name := range m.Servers() {
+		m.servers.dismiss(name)
+	}
+}
+
 // As returns the Manager as a caller has it: with the caller's own sessions and lists at servers where callers log in
 // themselves. caller is auth.Caller.Login; without one these servers have neither. Requests name their caller
 // in any case, see Request.Login.
@@ -159,6 +167,28 @@ func As(m *Manager, caller string) *Manager {
 	own.sessions = &Sessions{own.servers, m.sessions.clients, m.calls, m.opts.Logger}
 	own.catalogCache = m.catalogCache.as(own.servers)
 	return &own
+}
+
+// Owned returns the names of the servers that As has made for a caller.
+func Owned(m *Manager) (names []string) {
+	for _, s := range m.servers.all().order {
+		if s.Caller() != "" {
+			names = append(names, s.Config.Name)
+		}
+	}
+	return names
+}
+
+// Personal returns the names of the servers about whose results one caller must learn nothing from those of another:
+// private ones, and those where callers log in themselves.
+func Personal(m *Manager) []string {
+	names := m.Private()
+	for _, s := range m.servers.servers.all().order {
+		if s.Config.PerCaller() {
+			names = append(names, s.Config.Name)
+		}
+	}
+	return names
 }
 
 // as returns the catalog of a caller.

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -33,9 +34,9 @@ type without struct {
 	server string
 }
 
-// Has implements Tools.
+// Has implements Tools. The index has what one caller alone sees of a server under its name and a zero byte.
 func (w without) Has(server, tool string) bool {
-	return server != w.server && w.Tools.Has(server, tool)
+	return !strings.HasPrefix(server+"\x00", w.server+"\x00") && w.Tools.Has(server, tool)
 }
 
 // Ranking ranks tools by an index of the whole catalog and keeps what a query may use.

@@ -22,12 +22,13 @@ type directory struct {
 	servers *downstream.Manager
 	index   *indexing
 	base    *directory // that of no caller; nil = this one
+	caller  string     // see as
 }
 
 // as returns the directory as a caller (auth.Caller.Login) has it.
 func (d *directory) as(caller string) *directory {
 	if own := downstream.As(d.servers, caller); own != d.servers {
-		return &directory{servers: own, index: d.index, base: d}
+		return &directory{servers: own, index: d.index, base: d, caller: caller}
 	}
 	return d
 }
@@ -37,15 +38,24 @@ func (d *directory) all(ctx context.Context) (*downstream.Catalog, error) {
 	return d.servers.Catalog(ctx)
 }
 
-// searchable returns the tools of all servers after adding them to the search index, which has none of a single caller.
+// searchable returns the tools of all servers after adding them to the search index.
 func (d *directory) searchable(ctx context.Context) (*downstream.Catalog, error) {
 	c, err := d.all(ctx)
-	if err == nil && d.base != nil {
-		_, err = d.base.searchable(ctx)
-	} else if err == nil {
-		d.index.follow(c)
+	if err == nil {
+		err = d.follow(ctx, c)
 	}
 	return c, err
+}
+
+// follow adds the tools of a catalog of the directory to the search index: those of all callers from the base.
+func (d *directory) follow(ctx context.Context, c *downstream.Catalog) error {
+	if d.base == nil {
+		d.index.follow(c)
+		return nil
+	}
+	d.index.followOwn(c, d.caller, downstream.Owned(d.servers))
+	_, err := d.base.searchable(ctx)
+	return err
 }
 
 // relist looks up tools that the catalog lacks, at the server in the name or else at all servers, and returns the

@@ -208,7 +208,9 @@ func (s *queryState) endExecution(r *round) {
 }
 
 // usable returns the tools that the query may use.
-func (s *queryState) usable() usable { return usable{catalog: s.catalog, visible: s.q.Origin.Visible} }
+func (s *queryState) usable() usable {
+	return usable{catalog: s.catalog, visible: s.q.Origin.Visible, caller: s.q.Origin.Login}
+}
 
 // plan obtains and checks the plan of a round.
 func (s *queryState) plan(ctx context.Context, r *round) error {

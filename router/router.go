@@ -127,7 +127,7 @@ func New(opts Options) (*Router, error) {
 	r := &Router{
 		opts: opts, servers: opts.Servers, planner: opts.Planner, synth: opts.Synth, validator: v,
 		approvals: newApprovals(opts.SealingKeys), logger: opts.Logger, tracer: opts.Tracer, began: time.Now(),
-		directory: &directory{servers: opts.Servers, index: &indexing{finder: opts.Ranking.Finder}},
+		directory: &directory{servers: opts.Servers, index: newIndexing(opts.Ranking.Finder)},
 	}
 	r.calls = r.servers
 	if opts.Calls != nil {
@@ -198,11 +198,12 @@ func (r *Router) Search(
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.directory.searchable(ctx); err != nil {
+	if err := r.directory.follow(ctx, catalog); err != nil {
 		return nil, err
 	}
 	var out []Found
-	for _, hit := range r.opts.Ranking.Search(ctx, query, usable{catalog: catalog, visible: visible}, limit, false) {
+	tools := usable{catalog: catalog, visible: visible, caller: r.directory.caller}
+	for _, hit := range r.opts.Ranking.Search(ctx, query, tools, limit, false) {
 		if t, unknown := catalog.Lookup(hit.ID, visible); unknown == nil {
 			out = append(out, Found{*t, hit.Score})
 		}

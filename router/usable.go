@@ -1,8 +1,11 @@
 package router
 
 import (
+	"cmp"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +20,7 @@ type usable struct {
 	catalog *downstream.Catalog
 	visible downstream.Visible
 	private []string // servers that a planner is told are private
+	caller  string   // whose own servers may be found, see indexing
 }
 
 // All implements planner.Tools.
@@ -54,8 +58,12 @@ func (u usable) Servers() (servers []planner.Server) {
 	return servers
 }
 
-// Has implements planner.Tools.
+// Has implements planner.Tools. The server may have its name in the index.
 func (u usable) Has(server, tool string) bool {
+	server, caller, own := strings.Cut(server, ownMark)
+	if own && caller != u.caller {
+		return false
+	}
 	return (u.visible == nil || u.visible(server, tool)) && u.catalog.Has(server, tool)
 }
 
@@ -69,12 +77,31 @@ func (u usable) Lookup(name string) (plan.Tool, *plan.Error) {
 }
 
 // indexing keeps a search index up to date with the catalog. Only changed tools are analysed, once for all waiting
-// callers. A search of a catalog that is already indexed never waits. Vectors are computed in the background.
+// callers. A search of a catalog that is already indexed never waits. Vectors are computed in the background. What only
+// one caller sees of a server is in the index as another server, named NAME, ownMark, CALLER.
 type indexing struct {
 	finder *search.Finder
 	known  atomic.Pointer[downstream.Catalog] // the indexed catalog
 
-	mu sync.Mutex // serializes updates; guards writes of known
+	mu   sync.Mutex // serializes updates; guards writes of known
+	uses int64
+	own  map[string]*ownTools // by caller
+}
+
+// ownTools are the indexed tools of one caller.
+type ownTools struct {
+	catalog *downstream.Catalog
+	servers []string
+	used    int64
+}
+
+const (
+	ownMark   = "\x00" // in no name
+	maxOwners = 200    // callers with tools in the index; those of the one that was idle for longest go
+)
+
+func newIndexing(finder *search.Finder) *indexing {
+	return &indexing{finder: finder, own: map[string]*ownTools{}}
 }
 
 // follow returns once the index covers the catalog or a later one.
@@ -89,14 +116,49 @@ func (x *indexing) follow(c *downstream.Catalog) {
 		return
 	}
 	for server, tools := range c.Changed(known) {
-		entries, instructions := make([]search.Tool, len(tools)), c.Instructions(server)
-		for i := range tools {
-			t := &tools[i]
-			entries[i] = search.Tool{ID: t.Full(), Server: server, Instructions: instructions, Name: t.Tool.Tool, Title: t.Title,
-				Description: t.Description, InputSchema: t.InputSchema}
-		}
-		x.finder.Index().Update(server, entries)
+		x.finder.Index().Update(server, entries(c, server, tools))
 	}
 	x.known.Store(c)
 	x.finder.Refresh()
+}
+
+// followOwn returns once the index covers a caller's catalog of the servers that are its own.
+func (x *indexing) followOwn(c *downstream.Catalog, caller string, servers []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.uses++
+	if own := x.own[caller]; own != nil {
+		if own.used = x.uses; own.catalog == c {
+			return
+		}
+		x.drop(caller)
+	} else if len(x.own) >= maxOwners {
+		x.drop(slices.MinFunc(slices.Collect(maps.Keys(x.own)), func(a, b string) int {
+			return cmp.Compare(x.own[a].used, x.own[b].used)
+		}))
+	}
+	for _, server := range servers {
+		x.finder.Index().Update(server+ownMark+caller, entries(c, server, c.Of(server)))
+	}
+	x.own[caller] = &ownTools{c, servers, x.uses}
+	x.finder.Refresh()
+}
+
+// drop removes the tools of a caller. The caller of drop holds x.mu.
+func (x *indexing) drop(caller string) {
+	for _, server := range x.own[caller].servers {
+		x.finder.Index().Update(server+ownMark+caller, nil)
+	}
+	delete(x.own, caller)
+}
+
+// entries returns the tools of a server as the index has them.
+func entries(c *downstream.Catalog, server string, tools []downstream.Tool) []search.Tool {
+	out, instructions := make([]search.Tool, len(tools)), c.Instructions(server)
+	for i := range tools {
+		t := &tools[i]
+		out[i] = search.Tool{ID: t.Full(), Server: server, Instructions: instructions, Name: t.Tool.Tool, Title: t.Title,
+			Description: t.Description, InputSchema: t.InputSchema}
+	}
+	return out
 }

@@ -228,7 +228,7 @@ func (a *App) newRouter(validator *plan.Validator) (*router.Router, error) {
 		hooks.Cluster = c.status
 		hooks.SealingKeys = func() [][]byte { return c.ring.Keys(approvalUse) }
 	}
-	a.models.private = a.servers.Private
+	a.models.private = func() []string { return downstream.Personal(a.servers) }
 	finder := a.models.finder(a.log)
 	ranking := planner.Ranking{Finder: finder, Tracer: a.telemetry.Tracer(), Took: a.meter.search}
 	planning := planner.Options{

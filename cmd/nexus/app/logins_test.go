@@ -1,10 +1,11 @@
 package app_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -21,6 +22,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/bearer/bearertest"
 	"github.com/agenticnexus/agenticnexus/internal/pins"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -106,7 +108,7 @@ func (b *browser) logIn(address, key string) {
 	}
 }
 
-var loginLink = regexp.MustCompile(`http://[^ ,"]+/login/mail`)
+var loginLink = regexp.MustCompile(`https?://[^ ,"]+/login/mail`)
 
 // wantLink returns the address in an error that asks for a login.
 func wantLink(t *testing.T, r *reply) string {
@@ -187,6 +189,27 @@ func TestLoginOfEachCaller(t *testing.T) {
 	}
 }
 
+// What a caller finds by words is what it sees itself.
+func TestSearchOfEachCaller(t *testing.T) {
+	r := start(t, withMail(t, &mcptest.OAuth{}))
+	newBrowser(t, "ann").logIn(r.base+"/login/mail", "k1")
+	newBrowser(t, "bob").logIn(r.base+"/login/mail", "k2")
+	for key, person := range map[string]string{"k1": "ann", "k2": "bob"} {
+		c := r.dial("", bearer(key))
+		found := c.call("search_available_tools", `{"query":"whose mailbox is it"}`, "")
+		wantText(t, found, "mail__whoami")
+		if n := strings.Count(string(found.Result), `"name":"mail__whoami"`); n != 1 {
+			t.Errorf("%s: found the tool %d times, want once", key, n)
+		}
+		for other, foreign := range map[string]bool{"ann": person != "ann", "bob": person != "bob"} {
+			got := c.call("search_available_tools", `{"query":"mail of_`+other+`"}`, "")
+			if strings.Contains(string(got.Result), `"name":"mail__of_`+other) == foreign {
+				t.Errorf("%s: got %s for of_%s", key, got.Result, other)
+			}
+		}
+	}
+}
+
 // A client that can show a page does so, and its call waits for the login.
 func TestLoginByElicitation(t *testing.T) {
 	const caps = `{"elicitation":{"form":{},"url":{}}}`
@@ -200,7 +223,7 @@ func TestLoginByElicitation(t *testing.T) {
 		asked := make(chan string, 1)
 		c.answer = func(m message) string {
 			var p struct{ Mode, URL, ElicitationID string }
-			if m.Method != "elicitation/create" || json.Unmarshal(m.Params, &p) != nil || p.Mode != "url" || p.ElicitationID == "" {
+			if m.Method != "elicitation/create" || json.Unmarshal(m.Params, &p) != nil || p.Mode != "url" || (p.ElicitationID == "") != (key == "k2") {
 				t.Errorf("got %s %s, want an elicitation with a URL", m.Method, m.Params)
 			}
 			asked <- p.URL
@@ -209,8 +232,8 @@ func TestLoginByElicitation(t *testing.T) {
 		call, _ := c.start("tools/call", callParams("mail__whoami", "{}", `{"api_key":"`+key+`"}`))
 		newBrowser(t, "user of "+key).logIn(awaitPage(t, asked), key)
 		wantText(t, c.wait(call), "mail of user of "+key)
-		if notes := fmt.Sprint(call.notes); key == "k1" && !strings.Contains(notes, "notifications/elicitation/complete") {
-			t.Errorf("%s: got the notifications %s, want that the elicitation is complete", key, notes)
+		if notes := fmt.Sprint(call.notes); strings.Contains(notes, "notifications/elicitation/complete") != (key == "k1") {
+			t.Errorf("%s: got the notifications %s, want that the elicitation is complete, before 2026-07-28", key, notes)
 		}
 	}
 }
@@ -387,7 +410,7 @@ func TestNoCallUsesAnothersToken(t *testing.T) {
 	var all sync.WaitGroup
 	var served atomic.Int64
 	for i, key := range names {
-		random := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
+		random := mathrand.New(mathrand.NewPCG(uint64(seed), uint64(i)))
 		person := newBrowser(t, "user-of-"+key)
 		proxied, asked := r.dialAt("/proxy/mcp", "", bearer(key)), r.dial("", bearer(key))
 		modern := r.dialModern("/servers/mail/mcp", "{}")
@@ -432,5 +455,133 @@ func TestNoCallUsesAnothersToken(t *testing.T) {
 	all.Wait()
 	if served.Load() == 0 {
 		t.Error("no call was served, want some")
+	}
+}
+
+// A caller whose tokens are revoked, and one whose token lacks a scope, is asked to log in again, and gets what it needs.
+func TestLoginAgain(t *testing.T) {
+	o := &mcptest.OAuth{}
+	needs := atomic.Pointer[string]{}
+	o.Needs = func(*http.Request) string {
+		if scope := needs.Load(); scope != nil {
+			return *scope
+		}
+		return ""
+	}
+	r := start(t, withMail(t, o))
+	c, ann := r.dialAt("/proxy/mcp", "", bearer("k1")), newBrowser(t, "ann")
+	ann.logIn(r.base+"/login/mail", "k1")
+	wantText(t, c.call("mail__whoami", "{}", ""), "mail of ann")
+	o.Forget(false)
+	wantText(t, c.call("mail__whoami", "{}", ""), "mail of ann")
+	if got := o.Count("refresh_token"); got == 0 {
+		t.Error("got no refresh, want one")
+	}
+	o.Forget(true)
+	link := wantLink(t, c.call("mail__whoami", "{}", ""))
+	ann.logIn(link, "k1")
+	wantText(t, c.call("mail__whoami", "{}", ""), "mail of ann")
+	write := "write"
+	needs.Store(&write)
+	link = wantLink(t, c.call("mail__whoami", "{}", ""))
+	ann.logIn(link, "k1")
+	wantText(t, c.call("mail__whoami", "{}", ""), "mail of ann")
+}
+
+// A login that cannot begin, because the provider is down, says so; a caller has only so many at a time.
+func TestLoginCannotBegin(t *testing.T) {
+	o := &mcptest.OAuth{NoMeta: 500}
+	r := start(t, withMail(t, o))
+	if status, page := newBrowser(t, "ann").enter(r.base+"/login/mail", "k1"); status != 502 || !strings.Contains(page, "cannot begin") {
+		t.Errorf("got %d %s, want that the login cannot begin", status, page)
+	}
+	other := &mcptest.OAuth{}
+	r = start(t, withMail(t, other))
+	stay := newBrowser(t, "ann")
+	stay.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for range 5 {
+		if status, page := stay.enter(r.base+"/login/mail", "k1"); status != 303 {
+			t.Fatalf("got %d %s, want a redirect", status, page)
+		}
+	}
+	if status, _ := stay.enter(r.base+"/login/mail", "k1"); status != 429 {
+		t.Errorf("got %d for another login of the caller, want 429", status)
+	}
+	if status, _ := stay.enter(r.base+"/login/mail", "k2"); status != 303 {
+		t.Errorf("got %d for a login of another caller, want a redirect", status)
+	}
+}
+
+// A key that a reload removes is of no use for a login that has begun.
+func TestLoginOfRemovedKey(t *testing.T) {
+	o := &mcptest.OAuth{}
+	mail := mailbox(t, o)
+	r := start(t, func(opts *app.Options) {
+		opts.Config.Servers = append(opts.Config.Servers, mail)
+		opts.Config.Auth.APIKeys = keys("k1", "k2")
+	})
+	o.Back = func(url.Values) {
+		r.reload(func(cfg *config.Config) {
+			cfg.Servers = append(cfg.Servers, mail)
+			cfg.Auth.APIKeys = keys("k2")
+		})
+	}
+	if status, page := newBrowser(t, "ann").enter(r.base+"/login/mail", "k1"); status != 502 || !strings.Contains(page, "not valid any more") {
+		t.Errorf("got %d %s, want that the key is not valid", status, page)
+	}
+	if got := o.Count("authorization_code"); got != 0 {
+		t.Errorf("got %d requests for a token, want none", got)
+	}
+}
+
+// published sends requests to the router's public address to the router.
+type published struct {
+	http.RoundTripper
+	router string // HOST:PORT
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p published) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		r = r.Clone(r.Context())
+		r.URL.Scheme, r.URL.Host, r.Host = "http", p.router, p.router
+	}
+	return p.RoundTripper.RoundTrip(r)
+}
+
+// The subject of access tokens logs in on the public address of the router, and another token of the subject serves.
+func TestLoginOfTokenSubject(t *testing.T) {
+	issuer := bearertest.New(t)
+	mail := mailbox(t, &mcptest.OAuth{})
+	r := start(t, func(opts *app.Options) {
+		opts.Config.Servers = append(opts.Config.Servers, mail)
+		withTokens(&opts.Config, issuer)
+	})
+	token := func(subject string) map[string]string {
+		return bearer(issuer.Token(bearertest.Claims{"sub": subject, "jti": rand.Text()}))
+	}
+	ann := r.dialAt("/servers/mail/mcp", "", token("ann"))
+	link := wantLink(t, ann.call("whoami", "{}", ""))
+	if link != bearertest.Audience+"/login/mail" {
+		t.Errorf("got the page %s, want it on the address of the audience", link)
+	}
+	b := newBrowser(t, "ann")
+	b.Transport = published{b.Transport, r.Addr()}
+	b.logIn(link, strings.TrimPrefix(token("ann")["Authorization"], "Bearer "))
+	wantText(t, ann.call("whoami", "{}", ""), "mail of ann")
+	wantText(t, r.dialAt("/proxy/mcp", "", token("ann")).call("mail__whoami", "{}", ""), "mail of ann")
+	wantLink(t, r.dialAt("/proxy/mcp", "", token("bob")).call("mail__whoami", "{}", ""))
+}
+
+// A client on stdio is no caller that could log in.
+func TestLoginNeedsCaller(t *testing.T) {
+	r := prepare(t, withMail(t, &mcptest.OAuth{}))
+	c, end := r.dialStdio("")
+	if got := c.call("run", `{"tool":"mail__whoami"}`, ""); strings.Contains(string(got.Result), "mail of") ||
+		!strings.Contains(string(got.Error)+string(got.Result), "neither an API key nor an access token") {
+		t.Errorf("got %s %s, want that there is no caller", got.Error, got.Result)
+	}
+	if err := end(); err != nil {
+		t.Errorf("got %v, want nil", err)
 	}
 }

@@ -28,7 +28,7 @@ type models struct {
 	tape        *tape.Tape
 	finding     *search.Finder
 	learned     atomic.Pointer[shapes.Store] // nil learns nothing
-	private     func() []string              // the names of servers whose results are confidential
+	private     func() []string              // the names of servers from whose results nothing is learned
 }
 
 // newModels makes the clients. Those of one provider share what is known about its availability.
@@ -128,8 +128,8 @@ func (m *models) keepLearned(cfg *config.Config, log *slog.Logger) {
 	m.learned.Swap(shapes.Open(folder, log)).Close()
 }
 
-// learn learns from the result of a step, unless it is or may show private data: names of fields can be data. It skips
-// the results of tools with an outputSchema, unless they are no more than a text.
+// learn learns from the result of a step, unless it is or may show private data, or what one caller alone may see:
+// names of fields can be data. It skips the results of tools with an outputSchema, unless they are no more than a text.
 func (m *models) learn(t plan.Tool, carries []string, arguments, value json.RawMessage) {
 	private := m.private()
 	isPrivate := func(server string) bool { return slices.Contains(private, server) }
@@ -144,7 +144,7 @@ func (m *models) learn(t plan.Tool, carries []string, arguments, value json.RawM
 	m.learned.Load().Learn(shaped(&t), arguments, value)
 }
 
-// hint returns what was learned about a tool, nothing if its server has become private since.
+// hint returns what was learned about a tool, nothing if its server has become private or personal since.
 func (m *models) hint(t *plan.Tool) (result string, arguments []string) {
 	if slices.Contains(m.private(), t.Server) {
 		return "", nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/config"
+	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/telemetry"
 	"github.com/agenticnexus/agenticnexus/internal/trust"
@@ -43,6 +44,9 @@ func (a *App) Reload(cfg config.Config) error {
 	a.opts.Mask.Set(cfg.Secrets()) // before any of them is used
 	access := a.keys.Replace(keys)
 	a.logAccess(access)
+	if len(access.Removed)+len(access.Changed) > 0 || access.OAuth {
+		downstream.DismissCallers(a.servers) // the router keeps no token of a caller who has gone
+	}
 	a.rate.Configure(cfg.RateLimit)
 	a.proxy.RightsChanged(access.Rights)
 	a.servers.SetPolicy(policy)

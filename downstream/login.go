@@ -26,7 +26,7 @@ func loggingIn(next callFunc) callFunc {
 		if !lacks || !failure.NoToken || r.server.Caller() == "" {
 			return reply, err
 		}
-		if r.calledTool() != "" && r.Ask != nil && r.Logins != "" {
+		if r.calledTool() != "" && r.Task == "" && r.Ask != nil && r.Logins != "" {
 			why := r.logIn(ctx)
 			switch {
 			case ctx.Err() != nil:

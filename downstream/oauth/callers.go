@@ -7,25 +7,20 @@ import (
 	"errors"
 )
 
-// ofCaller keeps the tokens of one caller under names of their own. aead, unless it is nil, seals each with its name,
-// so that the text of another server or caller is unreadable.
+// ofCaller keeps the tokens of one caller under names of their own, in a folder that has nothing else. It seals each
+// with its name, so that the text of another server or caller is unreadable.
 type ofCaller struct {
 	keeper
 	caller string
 	aead   cipher.AEAD
 }
 
-// name returns the name of the text of a server. No server has it: a server's name has no slash.
-func (k ofCaller) name(server string) string {
-	if k.aead == nil {
-		return server + "/" + k.caller
-	}
-	return server + "." + k.caller // in a folder that has nothing else
-}
+// name returns the name of the text of a server, whose own name has no dot.
+func (k ofCaller) name(server string) string { return server + "." + k.caller }
 
 func (k ofCaller) read(server string) ([]byte, error) {
 	text, err := k.keeper.read(k.name(server))
-	if text == nil || err != nil || k.aead == nil {
+	if text == nil || err != nil {
 		return text, err
 	}
 	n := k.aead.NonceSize()
@@ -41,12 +36,9 @@ func (k ofCaller) read(server string) ([]byte, error) {
 var errUnreadable = errors.New("it was stored with another key; log in again")
 
 func (k ofCaller) write(ctx context.Context, server string, text []byte) error {
-	if k.aead != nil {
-		nonce := make([]byte, k.aead.NonceSize(), k.aead.NonceSize()+len(text)+k.aead.Overhead())
-		_, _ = rand.Read(nonce) // never fails
-		text = k.aead.Seal(nonce, nonce, text, []byte(k.name(server)))
-	}
-	return k.keeper.write(ctx, k.name(server), text)
+	nonce := make([]byte, k.aead.NonceSize(), k.aead.NonceSize()+len(text)+k.aead.Overhead())
+	_, _ = rand.Read(nonce) // never fails
+	return k.keeper.write(ctx, k.name(server), k.aead.Seal(nonce, nonce, text, []byte(k.name(server))))
 }
 
 func (k ofCaller) remove(ctx context.Context, server string) error {

@@ -19,7 +19,7 @@ import (
 // them one at a time. The zero Store keeps nothing.
 type Store struct {
 	keeper keeper
-	aead   cipher.AEAD // seals the tokens of callers; nil = their keeper does, or has none
+	aead   cipher.AEAD // seals the tokens of callers; nil = none are kept
 }
 
 // keeper keeps the tokens of servers as text.
@@ -74,19 +74,13 @@ func (st Store) Sealed(secret []byte) (Store, error) {
 	return st, err
 }
 
-// For returns the store of the tokens of one caller, st itself for "". In a folder they are sealed; a store that is not
-// Sealed keeps none there.
+// For returns the store of the tokens of one caller, st itself for "". A store keeps them if it is a folder and Sealed.
 func (st Store) For(caller string) Store {
 	if caller == "" {
 		return st
 	}
-	switch k := st.keeper.(type) {
-	case folder:
-		if st.aead != nil {
-			return Store{keeper: ofCaller{folder(filepath.Join(string(k), "callers")), caller, st.aead}}
-		}
-	case entries:
-		return Store{keeper: ofCaller{k, caller, nil}} // the replicas' entries are sealed
+	if f, ok := st.keeper.(folder); ok && st.aead != nil {
+		return Store{keeper: ofCaller{folder(filepath.Join(string(f), "callers")), caller, st.aead}}
 	}
 	return Store{}
 }

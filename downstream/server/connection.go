@@ -340,7 +340,7 @@ func (c *Connection) restore(ctx context.Context, session *link.Session) {
 func (c *Connection) Keep() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.client == "" || c.kept || c.ctx.Err() != nil || c.server.Config.Disabled {
+	if c.client == "" || c.kept || c.ctx.Err() != nil || c.server.Config.Disabled || c.server.Anyones() {
 		return
 	}
 	c.kept = true

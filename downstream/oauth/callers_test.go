@@ -1,0 +1,62 @@
+package oauth_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/tests/mcptest"
+)
+
+// The token of a caller is of that caller alone, also if files are copied, and readable with the same secret alone.
+func TestStore_For(t *testing.T) {
+	s, state := serve(t, &mcptest.OAuth{}), t.TempDir()
+	s.Config.Scope, s.Caller = oauth.ScopePerCaller, "ann"
+	sealed := func(secret string) oauth.Store {
+		store, err := oauth.NewStore(state).Sealed([]byte(secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	store := sealed("secret")
+	token := logIn(t, s, store.For("ann"))
+	if got, err := store.For("ann").Load("hr"); err != nil || got == nil || got.Access != token.Access {
+		t.Errorf("got %v, %v, want the token", got, err)
+	}
+	for name, other := range map[string]oauth.Store{"another caller": store.For("bob"), "no caller": store, "no secret": oauth.NewStore(state).For("ann")} {
+		if got, err := other.Load("hr"); got != nil || err != nil {
+			t.Errorf("%s: got %v, %v, want nothing", name, got, err)
+		}
+	}
+	if err := oauth.NewStore(state).For("ann").Save(t.Context(), token); err == nil {
+		t.Error("got no error without a secret, want that nothing is stored")
+	}
+	file := func(name string) string { return filepath.Join(state, "tokens", "callers", name) }
+	text, err := os.ReadFile(file("hr.ann.json"))
+	if err != nil || strings.Contains(string(text), token.Access) {
+		t.Fatalf("got %q, %v, want a sealed token", text, err)
+	}
+	for _, name := range []string{"hr.bob.json", "mail.ann.json"} {
+		if err := os.WriteFile(file(name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, load := range map[string]func() (*oauth.Token, error){
+		"a copy for another caller": func() (*oauth.Token, error) { return store.For("bob").Load("hr") },
+		"a copy for another server": func() (*oauth.Token, error) { return store.For("ann").Load("mail") },
+		"another secret":            func() (*oauth.Token, error) { return sealed("other").For("ann").Load("hr") },
+	} {
+		if got, err := load(); got != nil || err == nil || !strings.Contains(err.Error(), "log in again") {
+			t.Errorf("%s: got %v, %v, want that it cannot be read", name, got, err)
+		}
+	}
+	if known, err := oauth.Logout(t.Context(), s, store.For("ann")); !known || err != nil {
+		t.Errorf("got %t, %v, want that the token is deleted", known, err)
+	}
+	if _, err := os.Stat(file("hr.ann.json")); !os.IsNotExist(err) {
+		t.Errorf("got %v, want no file", err)
+	}
+}

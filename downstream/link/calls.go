@@ -143,6 +143,13 @@ func (t *pendingCalls) len() int {
 	return len(t.byID) - t.listens
 }
 
+// listening returns the number of open listen requests.
+func (t *pendingCalls) listening() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.listens
+}
+
 // find returns the call with the raw id; nil if there is none, as for ids that are not integers.
 func (t *pendingCalls) find(raw []byte) *pending {
 	id, err := strconv.ParseInt(string(raw), 10, 64)

@@ -42,6 +42,10 @@ func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
 		in.s.listener.acknowledged(m.Params, stream)
 		return
 	}
+	if m.Method == protocol.MethodTask && in.s.modern {
+		in.announceTask(m, stream)
+		return
+	}
 	if stream != nil && stream.call.listens != nil {
 		stream = nil // what it carries belongs to no call
 	}
@@ -68,6 +72,18 @@ func (in *inbox) receive(m jsonrpc.Message, stream *pending) {
 	default:
 		in.s.opts.Handler.Notified(m, in.suspects(stream))
 	}
+}
+
+// announceTask passes a task on to the request that listens to it. Nobody else may see it.
+func (in *inbox) announceTask(m jsonrpc.Message, stream *pending) {
+	if stream == nil {
+		stream = in.s.calls.find(jsonrpc.Get(m.Params, "_meta", protocol.MetaSubscription))
+	}
+	if stream == nil || stream.call.heard == nil {
+		in.s.logger.Debug("server announced a task to which nobody listens", "server", in.s.server)
+		return
+	}
+	stream.call.heard(m.Params)
 }
 
 // suspects returns the calls that may have caused a message on a stream, likeliest first. On a shared stream it

@@ -87,6 +87,8 @@ type Call struct {
 	// listens is called with the filter that the server accepts for a request that stays open for notifications, and
 	// whose end no caller waits for. It is nil for others.
 	listens func(filter []byte)
+	// heard is called with the raw tasks that the server announces for such a request; it is nil for others.
+	heard func(task []byte)
 }
 
 // Reply is a server's response: a raw result or a raw error.

@@ -2,8 +2,12 @@ package link_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -81,5 +85,56 @@ func TestListen(t *testing.T) {
 	}
 	if l.has(&l.notified, "acknowledged") {
 		t.Error("the acknowledgement was passed on")
+	}
+}
+
+// Tasks that the server announces go to the request that listens to them, also where all share a stream, and to nobody
+// else.
+func TestListenTasks(t *testing.T) {
+	t.Parallel()
+	srv := &mcptest.Server{Version: mcptest.Modern, OnLine: func(m mcptest.Message, write func(string)) bool {
+		if m.Method == "initialize" {
+			write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32601,"message":"no handshake"}}` + "\n")
+		}
+		return m.Method == "initialize"
+	}}
+	web := httptest.NewServer(srv)
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	targets := map[string]link.Target{"http": {URL: web.URL}, "stdio": {Dial: func(context.Context) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			srv.ServeLines(theirs, theirs)
+		}()
+		return ours, nil
+	}}}
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + mcptest.Tasks + `}`
+	for name, target := range targets {
+		s := connect(t, target, &listener{}, 1<<20)
+		begun, err := s.Call(t.Context(), &link.Call{Method: "tools/call", Params: []byte(`{"name":"slow_compute","arguments":{"seconds":60},` + meta + `}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := string(jsonrpc.Get(begun.Result, "taskId"))
+		ctx, cancel := context.WithCancel(t.Context())
+		accepted, heard, over := make(chan string, 1), make(chan string, 9), make(chan error, 1)
+		go func() {
+			over <- s.ListenTasks(ctx, []byte(`{"notifications":{"taskIds":[`+id+`]},`+meta+`}`),
+				func(ids []byte) { accepted <- string(ids) }, func(task []byte) { heard <- string(task) })
+		}()
+		if got := <-accepted; got != "["+id+"]" {
+			t.Errorf("%s: got %s accepted, want the id", name, got)
+		}
+		if _, err := s.Call(t.Context(), &link.Call{Method: "tasks/cancel", Params: []byte(`{"taskId":` + id + `,` + meta + `}`)}); err != nil {
+			t.Errorf("%s: tasks/cancel: %v", name, err)
+		}
+		if got := <-heard; string(jsonrpc.Get([]byte(got), "taskId")) != id || jsonrpc.Text(jsonrpc.Get([]byte(got), "status")) != "cancelled" {
+			t.Errorf("%s: heard %s, want that the task is cancelled", name, got)
+		}
+		cancel()
+		if err := <-over; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want that the caller ended it", name, err)
+		}
 	}
 }

@@ -89,7 +89,7 @@ func AsTask(x *Exchange) error {
 // surface. Unknown ids and those of others are answered alike.
 func ServeTask(x *Exchange) {
 	x.ReleaseWaiting()
-	id, err := taskID(x)
+	id, err := TaskID(x)
 	t := x.edge.mrtrs.tasks.of(x, id)
 	switch {
 	case err != nil:
@@ -121,8 +121,8 @@ func ServeTask(x *Exchange) {
 // ErrNoTask answers an id that names no task of the caller.
 var ErrNoTask = inbound.InvalidParams("unknown or expired taskId; call the tool again")
 
-// taskID returns the id in a request about a task. The error is for its client.
-func taskID(x *Exchange) (string, *jsonrpc.Error) {
+// TaskID returns the id in a request about a task. The error is for its client.
+func TaskID(x *Exchange) (string, *jsonrpc.Error) {
 	if !x.Client.TakesTasks() {
 		return "", inbound.MissingTasks()
 	}
@@ -139,18 +139,10 @@ func SealTask(x *Exchange, text string) string {
 	return x.edge.sessions.ids.Seal(text, sealedFor(x))
 }
 
-// OpenTask returns the text behind the id in a request about a task. The error is for the client; it is the same for
-// ids of other callers and unknown ones.
-func OpenTask(x *Exchange) (text string, err *jsonrpc.Error) {
-	id, err := taskID(x)
-	if err != nil {
-		return "", err
-	}
-	text, ok := x.edge.sessions.ids.Unseal(id, sealedFor(x))
-	if !ok {
-		return "", ErrNoTask
-	}
-	return text, nil
+// OpenTask returns the text that SealTask has sealed for the caller of x on its surface. It reports false for all other
+// ids.
+func OpenTask(x *Exchange, id string) (text string, ok bool) {
+	return x.edge.sessions.ids.Unseal(id, sealedFor(x))
 }
 
 func sealedFor(x *Exchange) string { return "task\x00" + x.Caller.ID + "\x00" + x.Surface }

@@ -66,7 +66,8 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 	}
 	asked := jsonrpc.Get(x.Message.Params, "notifications")
 	uris, problem := listened(asked)
-	if _, refusal := edge.ListenedTasks(x); refusal != nil && problem == "" { // the tasks of servers are not announced
+	tasks, refusal := edge.ListenedTasks(x)
+	if refusal != nil && problem == "" {
 		x.Fail(refusal)
 		return
 	}
@@ -106,13 +107,20 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 		}
 		filter, methods = jsonrpc.Set(filter, of.Member, value), append(methods, of.Method)
 	}
+	heard := s.listenTasks(ctx, x, tasks)
+	defer heard.end()
+	if len(heard.accepted) > 0 {
+		value, _ := json.Marshal(heard.accepted) // strings always marshal
+		filter = jsonrpc.Set(filter, protocol.MemberTasks, value)
+	}
 	x.ReleaseWaiting() // later messages need not wait for it
 	if !c.listener.acknowledge(filter, methods) {
 		s.p.opts.Fail(x, &downstream.Failure{Reason: reason.Overloaded,
 			Message: "the caller holds too many bytes; read the pending responses"})
 		return
 	}
-	edge.Listen(ctx, x)
+	heard.acknowledged()
+	edge.Listen(heard.ctx, x)
 	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, protocol.MetaSubscription, []byte(x.Message.ID))))
 }
 

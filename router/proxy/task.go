@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/agenticnexus/agenticnexus/downstream"
-	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -31,17 +30,27 @@ func (s ofServers) serve(ctx context.Context, x *edge.Exchange) {
 		s.forward(ctx, x, s.only, "", x.Message.Params)
 		return
 	}
-	var name taskName
-	text, err := edge.OpenTask(x)
-	if err == nil && (json.Unmarshal([]byte(text), &name) != nil || !slices.Contains(s.reach(x), name.Server)) {
+	id, err := edge.TaskID(x)
+	name, known := s.open(x, id)
+	if err == nil && !known {
 		err = edge.ErrNoTask
 	}
 	if err != nil {
-		refuse(ctx, s.Surface, x, catalog.FullName(name.Server, name.Tool), err)
+		refuse(ctx, s.Surface, x, "", err)
 		return
 	}
 	params := x.Message.Params
 	s.forward(ctx, x, name.Server, name.Tool, with(params, jsonrpc.At(params, jsonrpc.Get(params, "taskId")), name.ID))
+}
+
+// open returns what a client's id of a task names, if it is one of the caller at a server of the surface.
+func (s ofServers) open(x *edge.Exchange, id string) (name taskName, known bool) {
+	if s.peer {
+		return taskName{Server: s.only, ID: id}, true
+	}
+	text, ok := edge.OpenTask(x, id)
+	known = ok && json.Unmarshal([]byte(text), &name) == nil && slices.Contains(s.reach(x), name.Server)
+	return name, known
 }
 
 // renamed returns a reply for a client of 2026-07-28 with the client's id of the task that it is about, and with the

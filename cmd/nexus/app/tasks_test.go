@@ -362,3 +362,61 @@ func TestTasksOfServersAreDecidedOn(t *testing.T) {
 		head+"tools/call confirm_delete client allow ok", head+"tasks/cancel confirm_delete client allow ok",
 		head+"tasks/get client deny denied -32602")
 }
+
+// What a server announces of a task reaches the caller whose call began it, where it listens to the task, and no other.
+func TestTasksOfServersAreAnnounced(t *testing.T) {
+	_, url := taskServer(t)
+	r := start(t, func(o *app.Options) {
+		o.Config.Servers = append(o.Config.Servers, server("peer", url))
+		o.Config.Auth = auth.Config{APIKeys: keys("ann", "bob")}
+	})
+	for _, row := range []struct{ path, prefix, asks, uri string }{
+		{"/servers/peer/mcp", "", `"A?"`, `"uri":"file:///x"`},
+		{"/proxy/mcp", "peer__", `"Server peer asks: A?"`, `"uri":"peer__file:///x"`},
+	} {
+		ann, bob := r.taskClient(row.path, "ann"), r.taskClient(row.path, "bob")
+		task, err := ann.Begin(t.Context(), "tools/call", callOf(row.prefix+"multi_input", "{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		listen := func(c *mcptest.Client, id string) (said chan string) {
+			ctx, hangUp := context.WithCancel(t.Context())
+			t.Cleanup(hangUp)
+			resp, err := c.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"taskIds":[%q,"no"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s}}}`, id, mcptest.Tasks))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { resp.Body.Close() })
+			said = make(chan string, 100)
+			go func() {
+				defer close(said)
+				_ = mcptest.Events(resp.Body, func(_, data string) { said <- data })
+			}()
+			return said
+		}
+		said := listen(ann, task.ID)
+		if got := <-said; !strings.Contains(got, `"taskIds":["`+task.ID+`"]`) || !strings.Contains(got, "acknowledged") {
+			t.Errorf("%s: got %s, want the id acknowledged", row.path, got)
+		}
+		foreign := listen(bob, task.ID)
+		if got := <-foreign; strings.Contains(got, "taskIds") || !strings.Contains(got, "acknowledged") {
+			t.Errorf("%s: got %s, want another's id not acknowledged", row.path, got)
+		}
+		if got := ann.OfTask(t.Context(), "update", task.ID, `,"inputResponses":{"a":{},"b":{}}`); got.Outcome() != "result" {
+			t.Fatalf("%s: update: got %s", row.path, got.Error)
+		}
+		for last := ""; !strings.Contains(last, `"status":"completed"`); {
+			if last = <-said; !strings.Contains(last, `"taskId":"`+task.ID+`"`) || !strings.Contains(last, `"io.modelcontextprotocol/subscriptionId":"l"`) || strings.Contains(last, "completed") && !strings.Contains(last, row.uri) || strings.Contains(last, "inputRequests") && !strings.Contains(last, row.asks) {
+				t.Errorf("%s: got %s, want the task with the client's id and URIs", row.path, last)
+			}
+			if last == "" {
+				t.Fatal("the stream has ended")
+			}
+		}
+		select {
+		case got := <-foreign:
+			t.Errorf("%s: another caller got %s", row.path, got)
+		default:
+		}
+	}
+}

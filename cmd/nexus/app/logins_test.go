@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
@@ -583,5 +586,56 @@ func TestLoginNeedsCaller(t *testing.T) {
 	}
 	if err := end(); err != nil {
 		t.Errorf("got %v, want nil", err)
+	}
+}
+
+// withKey adds a key to each request.
+type withKey struct {
+	http.RoundTripper
+	key string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-API-Key", k.key)
+	return k.RoundTripper.RoundTrip(r)
+}
+
+// Clients of the official SDK show the page, in either era.
+func TestLoginByOfficialSDK(t *testing.T) {
+	r := start(t, withMail(t, &mcptest.OAuth{}))
+	for key, version := range map[string]string{"k1": "2025-11-25", "k2": "2026-07-28"} {
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		defer cancel()
+		transport := &http.Transport{}
+		t.Cleanup(transport.CloseIdleConnections)
+		asked := make(chan string, 1)
+		client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
+			Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
+			ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				asked <- req.Params.URL
+				return &mcp.ElicitResult{Action: "accept"}, nil
+			},
+		})
+		session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: r.base + "/proxy/mcp",
+			HTTPClient: &http.Client{Transport: withKey{transport, key}}}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatalf("%s: %v", version, err)
+		}
+		t.Cleanup(func() { session.Close() })
+		called := make(chan string, 1)
+		go func() {
+			result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "mail__login", Arguments: map[string]any{}})
+			called <- fmt.Sprint(err, result != nil && !result.IsError)
+		}()
+		newBrowser(t, "user of "+key).logIn(awaitPage(t, asked), key)
+		if got := <-called; got != "<nil> true" {
+			t.Errorf("%s: got %s, want that the call succeeds after the login", version, got)
+		}
+		list, err := session.ListTools(ctx, nil)
+		if err != nil || len(list.Tools) != 2 {
+			t.Errorf("%s: got %v, %v, want the tools of the user", version, list, err)
+		}
 	}
 }

@@ -66,7 +66,7 @@ func TestClientKilled(t *testing.T) {
 	t.Parallel()
 	var before strings.Builder
 	before.WriteString("{\n  \"mcpServers\": {\n")
-	for i := range 4000 { // long enough to be caught while it is written
+	for i := range 1000 { // long enough to be caught while it is written
 		fmt.Fprintf(&before, "    \"s%d\": {\"command\": \"x\"}, // %d\n", i, i)
 	}
 	before.WriteString("  }\n}\n")

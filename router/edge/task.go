@@ -197,11 +197,17 @@ func (t *task) touch() {
 	}
 }
 
-// changedLocked tells those who listen.
+// changedLocked tells those who listen. What a caller has no room for is not copied.
 func (t *task) changedLocked() {
 	t.updated = time.Now()
+	if len(t.heard) == 0 {
+		return
+	}
+	state := t.stateLocked()
 	for x := range t.heard {
-		x.Notify(Subscribed(x, protocol.MethodTask, t.stateLocked()))
+		if x.edge.budget.Fits(t.caller, len(state)) {
+			x.Notify(Subscribed(x, protocol.MethodTask, state))
+		}
 	}
 }
 

@@ -145,19 +145,17 @@ func (t *httpTransport) exchange(ctx context.Context, c *pending, message []byte
 
 	header := t.ready.Load().post
 	if t.s.modern {
-		header = header.Clone()
-		header.Set("Mcp-Protocol-Version", versionModern)
-		for name, value := range mcp.StandardHeaders(versionModern, mcp.MCPMethod(c.call.Method), c.params) {
-			header.Set(name, value)
-		}
-		if protocol.OfTasks(c.call.Method) {
-			if id, ok := mcp.EncodeHeaderValue(jsonrpc.Text(jsonrpc.Get(c.params, "taskId"))); ok {
-				header.Set(mcp.HeaderName, id)
+		header = maps.Clone(header)
+		header["Mcp-Protocol-Version"] = []string{versionModern}
+		header[mcp.HeaderMethod] = []string{c.call.Method}
+		if member := protocol.NamedBy(c.call.Method); member != "" {
+			if name, ok := mcp.EncodeHeaderValue(jsonrpc.Text(jsonrpc.Get(c.params, member))); ok {
+				header[mcp.HeaderName] = []string{name}
 			}
 		}
 	}
 	if len(c.call.Header) > 0 {
-		header = header.Clone()
+		header = maps.Clone(header)
 		maps.Copy(header, c.call.Header)
 	}
 	resp, err := t.request(d, http.MethodPost, header, message) //nolint:bodyclose // responseBody closes it

@@ -20,3 +20,16 @@ func Imitates(method string) bool {
 	return !Defines(method) &&
 		slices.ContainsFunc(requests, func(request string) bool { return strings.EqualFold(method, request) })
 }
+
+// NamedBy returns the member of the params of a request that the header Mcp-Name repeats (2026-07-28); empty for none.
+func NamedBy(method string) (member string) {
+	switch method {
+	case "tools/call", "prompts/get":
+		return "name"
+	case "resources/read":
+		return "uri"
+	case MethodTaskGet, MethodUpdate, MethodCancel:
+		return "taskId"
+	}
+	return ""
+}

@@ -105,15 +105,8 @@ func checkNameHeaders(h http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	default:
 		return mismatch("Mcp-Method and the method differ")
 	}
-	member := ""
-	switch m.Method {
-	case "tools/call", "prompts/get":
-		member = "name"
-	case "resources/read":
-		member = "uri"
-	case protocol.MethodTaskGet, protocol.MethodUpdate, protocol.MethodCancel:
-		member = "taskId"
-	default:
+	member := protocol.NamedBy(m.Method)
+	if member == "" {
 		return nil
 	}
 	sent := h.Values(mcp.HeaderName)

@@ -36,7 +36,6 @@ type mrtr struct {
 	pending  []*inputRequest
 	arrived  chan struct{} // capacity 1: signalled by requests while others are collected; nil = none is
 	since    time.Time     // when the last round trip ended, or a task began to wait for input
-	yielding *time.Timer   // ends the request in favour of another client; nil = none waits
 }
 
 // roundTrip is one HTTP or stdio request of an mrtr.
@@ -58,7 +57,6 @@ type inputRequest struct {
 const (
 	statePrefix  = "nexus-"         // marks requestState values of this package; others belong to servers
 	retryTimeout = 10 * time.Minute // for the client to start the next round trip
-	yieldTimeout = time.Minute      // the same, while another client waits to be asked
 
 	quietTime   = 10 * time.Millisecond  // without a request to the client, after which its round trip ends
 	collectTime = 100 * time.Millisecond // the longest time in which requests are collected
@@ -185,7 +183,7 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	if ctx.Err() != nil {
 		return jsonrpc.Message{}, context.Cause(ctx)
 	}
-	if !t.x.Client.Supports(method, params) {
+	if !t.x.Client.Supports(method, params) || t.x.edge.mrtrs.turns.over(t.x.Caller.ID) {
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	if method == "elicitation/create" {
@@ -284,21 +282,12 @@ func (t *mrtr) endRoundTripLocked() (send func()) {
 	}
 }
 
-// yield ends the request when its client has not retried in time for another client.
+// yield tells that another client cannot be asked while the request waits for its client.
 func (t *mrtr) yield() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.round != nil || t.over || t.yielding != nil || t.x.reply.task != nil && len(t.pending) == 0 {
-		return
-	}
-	t.yielding = time.AfterFunc(time.Until(t.since.Add(yieldTimeout)), func() { t.x.abort(errYielded) })
-}
-
-// stopYieldingLocked withdraws yield.
-func (t *mrtr) stopYieldingLocked() {
-	if t.yielding != nil {
-		t.yielding.Stop()
-		t.yielding = nil
+	if t.round == nil && !t.over && (t.x.reply.task == nil || len(t.pending) > 0) {
+		t.x.edge.mrtrs.turns.yield(t, t.since)
 	}
 }
 
@@ -337,6 +326,7 @@ func inputRequests(pending []*inputRequest) []byte {
 // mrtrTable holds the multi round-trip requests that wait for a retry, and the tasks.
 type mrtrTable struct {
 	byState sync.Map // *mrtr by the requestState of its next round trip
+	turns   turns
 	tasks   taskTable
 }
 
@@ -376,7 +366,6 @@ func (t *mrtr) answer(responses []byte) {
 }
 
 func (t *mrtr) answerLocked(responses []byte) {
-	t.stopYieldingLocked()
 	t.pending = slices.DeleteFunc(t.pending, func(q *inputRequest) bool {
 		response := jsonrpc.Get(responses, q.key)
 		switch {
@@ -390,6 +379,9 @@ func (t *mrtr) answerLocked(responses []byte) {
 		}
 		return true
 	})
+	if len(t.pending) == 0 {
+		t.x.edge.mrtrs.turns.withdraw(t)
+	}
 }
 
 // end ends the request after its handler has returned.
@@ -397,7 +389,7 @@ func (t *mrtr) end() {
 	t.mu.Lock()
 	r := t.round
 	t.round, t.over = nil, true
-	t.stopYieldingLocked()
+	t.x.edge.mrtrs.turns.withdraw(t)
 	t.x.edge.mrtrs.byState.Delete(t.state)
 	t.mu.Unlock()
 	if r != nil {

@@ -416,6 +416,7 @@ func TestTasks_Yield(t *testing.T) {
 		}
 		synctest.Wait()
 		contains(t, "then", c.get(id), `"status":"failed"`, "another client waits to be asked")
+		time.Sleep(31 * time.Second) // the turn of others
 		id = c.begin("yields")
 		yield = <-s.held
 		synctest.Wait()

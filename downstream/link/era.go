@@ -163,6 +163,17 @@ func (s opener) discovered(ctx context.Context) ([]byte, error) {
 	return reply.Result, nil
 }
 
+// replaced reports whether an error tells that another server answers now, such as a newer or older one behind the same
+// URL: it does not support the session's version, or does not know the request that opened a session of 2026-07-28.
+func (s *Session) replaced(call *Call, rpcErr []byte) bool {
+	if s.Version == "" || rpcErr == nil {
+		return false
+	}
+	versions := supported(rpcErr)
+	return len(versions) > 0 && !slices.Contains(versions, s.Version) ||
+		call.Method == methodDiscover && string(jsonrpc.Get(rpcErr, "code")) == strconv.Itoa(jsonrpc.CodeMethodNotFound)
+}
+
 // supported returns the versions that a server names when it refuses another.
 func supported(refusal []byte) []string {
 	if string(jsonrpc.Get(refusal, "code")) != strconv.Itoa(jsonrpc.CodeUnsupportedVersion) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -312,6 +313,50 @@ func TestReplacedByOtherEra(t *testing.T) {
 				test(t, s.pipe(), s, true, sessions)
 			})
 		})
+	}
+}
+
+// A session is gone when its server no longer supports the session's version, or the request that opened it.
+func TestReplacedDuringSession(t *testing.T) {
+	refusal := func(versions string) string {
+		return `"error":{"code":-32022,"message":"no","data":{"supported":` + versions + `}}`
+	}
+	for _, tc := range []struct {
+		version, method, answer string
+		gone                    bool
+	}{
+		{"2026-07-28", "tools/call", refusal(`["2025-11-25","2025-06-18"]`), true},
+		{"2026-07-28", "tools/call", refusal(`["2026-07-28"]`), false},
+		{"2026-07-28", "tools/call", refusal(`[]`), false},
+		{"2026-07-28", "tools/call", unknown, false},
+		{"2026-07-28", "server/discover", unknown, true},
+		{"2025-11-25", "tools/call", refusal(`["2026-07-28"]`), true},
+		{"2025-11-25", "tools/call", refusal(`["2026-07-28","2025-11-25"]`), false},
+		{"2025-11-25", "ping", unknown, false},
+	} {
+		var replaced atomic.Bool
+		srv := answering(t, func(w http.ResponseWriter, _ *http.Request, m jsonrpc.Message) bool {
+			answer, status := yes2026, http.StatusOK
+			switch {
+			case replaced.Load():
+				answer, status = tc.answer, http.StatusBadRequest
+			case m.Method != "server/discover" || tc.version != "2026-07-28":
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answer)
+			return true
+		})
+		s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+		if s.Version != tc.version {
+			t.Fatalf("got version %s, want %s", s.Version, tc.version)
+		}
+		replaced.Store(true)
+		_, err := s.Call(t.Context(), &link.Call{Method: tc.method})
+		if got := failure(err); got.Unknown != tc.gone || (s.Err() != nil) != tc.gone {
+			t.Errorf("%s, %s answered with %s: got %v and the end %v, want it gone: %t", tc.version, tc.method, tc.answer, err, s.Err(), tc.gone)
+		}
 	}
 }
 

@@ -155,6 +155,9 @@ func (s *Session) Call(ctx context.Context, call *Call) (Reply, error) {
 		f.MaybeDelivered = true
 		return Reply{}, f
 	}
+	if s.replaced(call, m.Err) {
+		return Reply{}, s.gone()
+	}
 	if !room(call.Reserve).allows(len(m.Raw)) { // for a shared stream
 		return Reply{}, s.readFailure(errNoRoom, s.opts.MaxMessage)
 	}

@@ -107,7 +107,11 @@ func (in *inbox) answer(m jsonrpc.Message, stream *pending) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(in.s.ctx)
-	of := in.requests.begin(m.ID, cancel)
+	caller := ""
+	if len(from) > 0 {
+		caller = from[0].Caller
+	}
+	of := in.requests.begin(m.ID, caller, cancel)
 	if of == nil {
 		cancel(nil)
 		refusal := &jsonrpc.Error{Code: jsonrpc.CodeServer, Message: "Too many requests at once"}
@@ -155,7 +159,8 @@ func (in *inbox) answerAtOnce(message []byte) {
 }
 
 const (
-	maxAsked   = 64               // concurrent server requests per session; more are refused
+	maxAsked   = 128              // concurrent server requests per session; more are refused
+	callerMax  = maxAsked / 2     // the same, for calls of one caller
 	maxReplies = 1024             // pending responses to pings and refused requests; more are dropped
 	answerTime = 30 * time.Second // to send a response
 )
@@ -169,23 +174,33 @@ type requests struct {
 
 type request struct {
 	key       string
+	caller    string // of the call that caused it; empty = unknown
 	cancel    context.CancelCauseFunc
 	withdrawn bool // guarded by requests.mu
 }
 
-// begin adds a request of the server; nil if there are too many or its id is in use.
-func (q *requests) begin(id jsonrpc.ID, cancel context.CancelCauseFunc) *request {
+// begin adds a request of the server that a call of a caller has caused; nil if there are too many or its id is in use.
+func (q *requests) begin(id jsonrpc.ID, caller string, cancel context.CancelCauseFunc) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	key := id.Key()
 	if q.open[key] != nil || q.busy == maxAsked {
 		return nil
 	}
+	ofCaller := 0
+	for _, of := range q.open {
+		if of.caller == caller {
+			ofCaller++
+		}
+	}
+	if ofCaller == callerMax {
+		return nil
+	}
 	q.busy++
 	if q.open == nil {
 		q.open = map[string]*request{}
 	}
-	of := &request{key: key, cancel: cancel}
+	of := &request{key: key, caller: caller, cancel: cancel}
 	q.open[key] = of
 	return of
 }

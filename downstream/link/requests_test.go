@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -184,5 +185,39 @@ func TestPingBeyondTheBound(t *testing.T) {
 	send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
 	if got, want := <-answers, `{"jsonrpc":"2.0","id":"p","result":{}}`; got != want {
 		t.Errorf("the ping: got %s, want %s", got, want)
+	}
+}
+
+// Calls of one caller leave room for the requests that others cause.
+func TestRequestsOfOneCaller(t *testing.T) {
+	const bound = 64
+	refused := make(chan string, 200)
+	w := &waiting{started: make(chan string, 200), causes: make(chan error, 200)}
+	srv := answering(t, func(rw http.ResponseWriter, r *http.Request, m jsonrpc.Message) bool {
+		switch {
+		case m.ID != "" && m.IsResponse():
+			refused <- string(m.ID)
+			rw.WriteHeader(http.StatusAccepted)
+			return true
+		case m.Method != "tools/call":
+			return false
+		}
+		rw.Header().Set("Content-Type", "text/event-stream")
+		for i := range bound + 1 {
+			fmt.Fprintf(rw, "data: "+`{"jsonrpc":"2.0","id":"%s%d","method":"roots/list"}`+"\n\n", jsonrpc.Text(jsonrpc.Get(m.Params, "name")), i)
+		}
+		_ = http.NewResponseController(rw).Flush()
+		<-r.Context().Done()
+		return true
+	})
+	s := connect(t, link.Target{URL: srv.URL}, w, 1<<20)
+	for _, caller := range []string{"a", "b"} {
+		go s.Call(t.Context(), &link.Call{Method: "tools/call", Params: fmt.Appendf(nil, `{"name":%q}`, caller), Client: caller, Caller: caller}) // it is never answered
+		for range bound {
+			<-w.started
+		}
+		if got, want := <-refused, fmt.Sprintf("%q", caller+"64"); got != want {
+			t.Errorf("got %s refused, want %s alone", got, want)
+		}
 	}
 }

@@ -81,14 +81,14 @@ func TestFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := serve(t, fmt.Sprintf("mcpServers: {pipe: {command: %q, args: [%q, stdio]}, handshake: {url: %q}, modern: {url: %q}}",
+	r := serve(t, fmt.Sprintf("mcpServers: {pipe: {command: %[1]q, args: [%[2]q, stdio]}, pipe-alone: {command: %[1]q, args: [%[2]q, stdio]}, handshake: {url: %[3]q}, modern: {url: %[4]q}}",
 		c.node, c.everything(), sdkServer(t, file, true), refusesHandshake(t, sdkServer(t, file, false))))
-	for server, offers := range map[string]offer{"pipe": everythingOffers, "handshake": conformanceOffers, "modern": modernOffers()} {
+	for server, offers := range map[string]offer{"pipe": everythingOffers, "pipe-alone": everythingOffers, "handshake": conformanceOffers, "modern": modernOffers()} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
 			try := func(client, path string, features func(t *testing.T, url string, of offer) (faults []string)) {
 				t.Run(client+" at "+path, func(t *testing.T) {
-					if server != "pipe" { // where tools begin and end something for all clients
+					if !strings.HasPrefix(server, "pipe") { // where tools begin and end something for all clients
 						t.Parallel()
 					}
 					prefix := ""
@@ -100,7 +100,14 @@ func TestFeatures(t *testing.T) {
 					}
 				})
 			}
-			for _, path := range []string{"/proxy/mcp", "/servers/" + server + "/mcp"} {
+			paths := []string{"/proxy/mcp", "/servers/" + server + "/mcp"}
+			switch server {
+			case "pipe":
+				paths = paths[:1]
+			case "pipe-alone":
+				paths = paths[1:]
+			}
+			for _, path := range paths {
 				for _, era := range []string{"legacy", "modern"} {
 					try("Inspector "+era, path, func(_ *testing.T, url string, of offer) []string {
 						line := []string{url, "--transport", "http", "--protocol-era", era, "--method", "tools/call", "--tool-name", of.Call.Tool}

@@ -22,7 +22,7 @@ on('sampling/createMessage', 'CreateMessageRequestSchema', async () =>
   ({ role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled' } }));
 let asked; // instead of an answer
 on('elicitation/create', 'ElicitRequestSchema', async () => {
-  if (asked) { asked(); await sleep(patience); }
+  if (asked) { asked(); await sleep(1000); }
   return { action: 'accept', content: { name: 'Ann', username: 'Ann', email: 'ann@example.com' } };
 });
 on('roots/list', 'ListRootsRequestSchema', async () => ({ roots: [] }));

@@ -338,7 +338,7 @@ func (m *mrtrTable) stop(cause error) {
 		}
 		return true
 	})
-	m.tasks.stop(cause)
+	m.tasks.stop(nil, cause)
 }
 
 // resume starts the next round trip with the client's input. Requests without a response are sent again. It reports

@@ -16,9 +16,9 @@ import (
 	"github.com/agenticnexus/agenticnexus/router/edge/output"
 )
 
-// ServeStdio serves h to one client over in and out until in ends. Then it answers the requests already read and
-// returns nil. It also returns when ctx ends or the edge stops, after cancelling requests in flight, and when writing
-// to out fails. If in is an io.Closer, ServeStdio closes it to end a blocked Read; a Read that does not end is
+// ServeStdio serves h to one client over in and out until in ends. Then it ends tasks, answers the requests already
+// read, and returns nil. It also returns when ctx ends or the edge stops, after cancelling requests in flight, and when
+// writing to out fails. If in is an io.Closer, ServeStdio closes it to end a blocked Read; a Read that does not end is
 // abandoned.
 func (e *Edge) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, h Handler) error {
 	if !e.life.beginWork() {
@@ -77,6 +77,7 @@ func (t *stdio) wait(ctx context.Context, read <-chan error, written <-chan stru
 	select {
 	case err = <-read:
 		t.s.end(nil) // the writer ends when everything is answered and written
+		t.edge.mrtrs.tasks.stop(t.s, ErrSessionEnded)
 		select {
 		case <-written:
 		case <-t.edge.life.quit.Done(): // Stop no longer finds the session

@@ -61,6 +61,10 @@ func AsTask(x *Exchange) error {
 	if run == nil || !x.Client.TakesTasks() {
 		return nil
 	}
+	x.entry.table.freeID(x) // notifications/cancelled no longer finds it
+	if x.reply.state.Load() != live {
+		return nil // it was cancelled
+	}
 	homes := &x.edge.sessions.homes
 	now := time.Now()
 	t := &task{id: statePrefix + homes.prefix(homes.directory.Self()) + rand.Text(), caller: x.Caller.ID,
@@ -77,10 +81,12 @@ func AsTask(x *Exchange) error {
 	m := output.Result(r.id, jsonrpc.Set(t.state(), "resultType", []byte(`"`+protocol.ResultTask+`"`)))
 	m.Payer = t.caller
 	logSent(x.edge.log, x.session, m)
-	x.entry.table.freeID(x)
 	r.finish(m)
-	if x.edge.life.stopping.Load() {
-		x.abort(ErrStopped) // Stop may have looked before
+	switch { // those who end tasks may have looked before
+	case x.edge.life.stopping.Load():
+		x.abort(ErrStopped)
+	case x.session != nil && x.session.closes():
+		x.abort(ErrSessionEnded)
 	}
 	return nil
 }
@@ -307,10 +313,10 @@ func (k *taskTable) all() []*task {
 	return slices.Collect(maps.Values(k.byID))
 }
 
-// stop ends the requests of all tasks with a cause.
-func (k *taskTable) stop(cause error) {
+// stop ends the requests of the tasks of a session, or of all if it is nil, with a cause.
+func (k *taskTable) stop(s *session, cause error) {
 	for _, t := range k.all() {
-		if run := t.running(); run != nil {
+		if run := t.running(); run != nil && (s == nil || run.x.session == s) {
 			run.x.abort(cause)
 		}
 	}

@@ -42,6 +42,10 @@ func (s *tasker) Serve(ctx context.Context, x *edge.Exchange) {
 		edge.ListenTasks(ctx, x)
 		return
 	}
+	if jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name")) == "late" { // cancelled before it is a task
+		s.held <- x.Gone
+		<-ctx.Done()
+	}
 	if err := edge.AsTask(x); err != nil {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()})
 		return
@@ -442,4 +446,31 @@ func TestTasks_Stdio(t *testing.T) {
 		contains(t, step.method, c.line(), `"id":1`, step.want)
 	}
 	c.finish()
+}
+
+// A call that its client has cancelled in the meantime is no task, and has no response.
+func TestTasks_CancelledBefore(t *testing.T) {
+	e, s := edge.New(edge.Options{}), newTasker()
+	t.Cleanup(func() { stop(t, e) })
+	c := newStdio(t, e, s)
+	c.send(strings.Replace(modernCall("late"), `{"x":1}`, takesTasks, 1))
+	<-s.held
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	<-s.ends
+	c.send(strings.Replace(modern("2", "tasks/get", `"taskId":"no",`), `{"x":1}`, takesTasks, 1))
+	contains(t, "the next line", c.line(), `"id":2`, "-32602")
+	c.finish()
+}
+
+// The end of stdin ends tasks, whose replies nobody can fetch any more.
+func TestTasks_EndWithStdin(t *testing.T) {
+	e, s := edge.New(edge.Options{}), newTasker()
+	t.Cleanup(func() { stop(t, e) })
+	c := newStdio(t, e, s)
+	c.send(strings.Replace(modernCall("hang"), `{"x":1}`, takesTasks, 1))
+	contains(t, "a task", c.line(), `"taskId"`)
+	c.finish()
+	if err := <-s.ends; !errors.Is(err, edge.ErrSessionEnded) {
+		t.Errorf("the task ended with %v, want ErrSessionEnded", err)
+	}
 }

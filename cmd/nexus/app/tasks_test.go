@@ -13,6 +13,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
+	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
@@ -379,26 +380,11 @@ func TestTasksOfServersAreAnnounced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listen := func(c *mcptest.Client, id string) (said chan string) {
-			ctx, hangUp := context.WithCancel(t.Context())
-			t.Cleanup(hangUp)
-			resp, err := c.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"taskIds":[%q,"no"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s}}}`, id, mcptest.Tasks))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { resp.Body.Close() })
-			said = make(chan string, 100)
-			go func() {
-				defer close(said)
-				_ = mcptest.Events(resp.Body, func(_, data string) { said <- data })
-			}()
-			return said
-		}
-		said := listen(ann, task.ID)
+		said := listenTo(t, ann, task.ID)
 		if got := <-said; !strings.Contains(got, `"taskIds":["`+task.ID+`"]`) || !strings.Contains(got, "acknowledged") {
 			t.Errorf("%s: got %s, want the id acknowledged", row.path, got)
 		}
-		foreign := listen(bob, task.ID)
+		foreign := listenTo(t, bob, task.ID)
 		if got := <-foreign; strings.Contains(got, "taskIds") || !strings.Contains(got, "acknowledged") {
 			t.Errorf("%s: got %s, want another's id not acknowledged", row.path, got)
 		}
@@ -418,5 +404,47 @@ func TestTasksOfServersAreAnnounced(t *testing.T) {
 			t.Errorf("%s: another caller got %s", row.path, got)
 		default:
 		}
+	}
+}
+
+// listenTo returns what a client that listens to a task hears.
+func listenTo(t *testing.T, c *mcptest.Client, id string) (said chan string) {
+	t.Helper()
+	ctx, hangUp := context.WithCancel(t.Context())
+	t.Cleanup(hangUp)
+	resp, err := c.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"taskIds":[%q,"no"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s}}}`, id, mcptest.Tasks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	said = make(chan string, 100)
+	go func() {
+		defer close(said)
+		_ = mcptest.Events(resp.Body, func(_, data string) { said <- data })
+	}()
+	return said
+}
+
+// Tasks of a server where each caller logs in itself go with the caller's own login, also what it announces of them.
+func TestTasksOfServersWithLogins(t *testing.T) {
+	o := &mcptest.OAuth{}
+	t.Cleanup(mcptest.ServeOAuth(o, &mcptest.Server{Version: mcptest.Modern, OnHTTP: mcptest.CheckHeaders}))
+	r := start(t, func(opts *app.Options) {
+		mail := server("mail", o.URL+"/mcp")
+		mail.Auth = &oauth.Config{Scope: oauth.ScopePerCaller}
+		opts.Config.Servers = append(opts.Config.Servers, mail)
+		opts.Config.Auth.APIKeys = keys("k1", "k2")
+	})
+	newBrowser(t, "ann").logIn(r.base+"/login/mail", "k1")
+	c := r.taskClient("/servers/mail/mcp", "k1")
+	task, err := c.Begin(t.Context(), "tools/call", callOf("slow_compute", `{"seconds":60}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.OfTask(t.Context(), "get", task.ID, ""); !strings.Contains(string(got.Result), `"working"`) {
+		t.Errorf("get: got %s%s, want that it works", got.Result, got.Error)
+	}
+	if got := <-listenTo(t, c, task.ID); !strings.Contains(got, `"taskIds":["`+task.ID+`"]`) {
+		t.Errorf("got %s, want the id acknowledged", got)
 	}
 }

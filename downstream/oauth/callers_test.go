@@ -1,12 +1,15 @@
 package oauth_test
 
 import (
+	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/redact"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -58,5 +61,35 @@ func TestStore_For(t *testing.T) {
 	}
 	if _, err := os.Stat(file("hr.ann.json")); !os.IsNotExist(err) {
 		t.Errorf("got %v, want no file", err)
+	}
+}
+
+// A Source that ends after its successor has begun does not take away that one's secrets.
+func TestSource_Close(t *testing.T) {
+	s, state := serve(t, &mcptest.OAuth{}), t.TempDir()
+	s.Config.Scope, s.Caller = oauth.ScopePerCaller, "ann"
+	store, err := oauth.NewStore(state).Sealed([]byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, mask := logIn(t, s, store.For("ann")), redact.NewMasker(nil)
+	use := func() *oauth.Source {
+		source := oauth.NewSource(s, store.For("ann"), mask, slog.New(slog.DiscardHandler))
+		client := http.Client{Transport: source.Transport(http.DefaultTransport)}
+		resp, err := client.Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return source
+	}
+	former, latter := use(), use()
+	former.Close()
+	if got := mask.Known(token.Access); got == token.Access {
+		t.Error("got the token, want it masked")
+	}
+	latter.Close()
+	if got := mask.Known(token.Access); got != token.Access {
+		t.Errorf("got %s, want that the token is forgotten", got)
 	}
 }

@@ -3,6 +3,7 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ type Source struct {
 	store  Store
 	mask   *redact.Masker
 	logger *slog.Logger
+	owner  string // of the tokens, for the Masker: the server; of a caller, the Source, because its successor has them too
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -57,7 +59,10 @@ type renewal struct{ done chan struct{} }
 
 // NewSource returns the Source of a server. mask, which may be nil, learns its tokens.
 func NewSource(s Server, store Store, mask *redact.Masker, logger *slog.Logger) *Source {
-	src := &Source{server: s, store: store, mask: mask, logger: logger}
+	src := &Source{server: s, store: store, mask: mask, logger: logger, owner: s.Name}
+	if s.Caller != "" {
+		src.owner = rand.Text()
+	}
 	src.ctx, src.cancel = context.WithCancel(context.Background())
 	return src
 }
@@ -67,12 +72,9 @@ func (s *Source) Close() {
 	s.cancel()
 	s.wg.Wait()
 	if s.server.Caller != "" { // callers come and go
-		s.mask.Forget(s.owner())
+		s.mask.Forget(s.owner)
 	}
 }
-
-// owner names the tokens of the Source for the Masker.
-func (s *Source) owner() string { return s.server.Name + " " + s.server.Caller }
 
 // Has reports whether there is a token, which may be useless.
 func (s *Source) Has() bool {
@@ -192,7 +194,7 @@ func nobody(s Server) string {
 // hold makes t the current token, whose secrets no failure may show. The caller holds s.mu.
 func (s *Source) hold(t *Token) {
 	s.token = t
-	s.mask.Learn(s.owner(), t.Access, t.Refresh, t.Client.Secret)
+	s.mask.Learn(s.owner, t.Access, t.Refresh, t.Client.Secret)
 }
 
 // knowsIssuer reports whether the router can request a token without the stored one, which names the issuer that gets

@@ -257,7 +257,13 @@ func TestLoginPageRefuses(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", name, status, page, row.want)
 		}
 	}
-	for _, header := range []map[string]string{{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}} {
+	// On http, browsers tell where a form is from by Origin alone, which is null if the form's page hides its address.
+	if resp, _ := r.raw("GET", "/login/mail", "", nil); resp.Header.Get("Referrer-Policy") != "same-origin" {
+		t.Errorf("got the Referrer-Policy %q, want same-origin", resp.Header.Get("Referrer-Policy"))
+	}
+	for _, header := range []map[string]string{
+		{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"},
+	} {
 		header["Content-Type"] = "application/x-www-form-urlencoded"
 		if resp, _ := r.raw("POST", "/login/mail", "key=k1", header); resp.StatusCode != 403 {
 			t.Errorf("a form of another site: got %d, want 403", resp.StatusCode)
@@ -537,6 +543,27 @@ func TestLoginOfRemovedKey(t *testing.T) {
 	}
 }
 
+// A login that has begun for another address of the server than the configuration now has is not stored.
+func TestLoginOfMovedServer(t *testing.T) {
+	o := &mcptest.OAuth{}
+	mail := mailbox(t, o)
+	r := start(t, func(opts *app.Options) {
+		opts.Config.Servers = append(opts.Config.Servers, mail)
+		opts.Config.Auth.APIKeys = keys("k1")
+	})
+	o.Back = func(url.Values) {
+		r.reload(func(cfg *config.Config) {
+			moved := mail
+			moved.URL += "/moved"
+			cfg.Servers = append(cfg.Servers, moved)
+			cfg.Auth.APIKeys = keys("k1")
+		})
+	}
+	if status, page := newBrowser(t, "ann").enter(r.base+"/login/mail", "k1"); status != 502 || !strings.Contains(page, "has changed") {
+		t.Errorf("got %d %s, want that the server has changed", status, page)
+	}
+}
+
 // published sends requests to the router's public address to the router.
 type published struct {
 	http.RoundTripper
@@ -574,6 +601,12 @@ func TestLoginOfTokenSubject(t *testing.T) {
 	wantText(t, ann.call("whoami", "{}", ""), "mail of ann")
 	wantText(t, r.dialAt("/proxy/mcp", "", token("ann")).call("mail__whoami", "{}", ""), "mail of ann")
 	wantLink(t, r.dialAt("/proxy/mcp", "", token("bob")).call("mail__whoami", "{}", ""))
+	for endpoint, want := range map[string]int{"/mcp": 200, "/proxy/sse": 200, "/servers/mail/mcp": 200, "/servers/other/mcp": 401} {
+		one := issuer.Token(bearertest.Claims{"sub": "cid", "jti": rand.Text(), "aud": bearertest.Audience + endpoint})
+		if status, page := b.enter(link, one); status != want {
+			t.Errorf("a token for %s: got %d %s, want %d", endpoint, status, page, want)
+		}
+	}
 }
 
 // A client on stdio is no caller that could log in.

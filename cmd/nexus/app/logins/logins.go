@@ -100,7 +100,7 @@ func show(w http.ResponseWriter, status int, v view) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // without any, a browser on http sends the form with Origin: null
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
 	w.WriteHeader(status)
@@ -131,8 +131,7 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	server := r.PathValue("server")
-	shown := http.Header{"Authorization": {"Bearer " + strings.TrimSpace(r.PostForm.Get("key"))}}
-	caller, present, refused := p.Keys.Authenticate(r.Context(), shown, "/servers/"+server+"/mcp")
+	caller, present, refused := p.identify(r, server)
 	switch {
 	case refused != nil:
 		again(refused.Status, "Refused: "+refused.Text+".")
@@ -167,6 +166,18 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	http.Redirect(w, r, login.URL, http.StatusSeeOther)
+}
+
+// identify returns the caller of the key or token that is shown. A token for one MCP endpoint has to be for one that
+// has the server.
+func (p *Pages) identify(r *http.Request, server string) (c auth.Caller, present bool, refused *auth.Refusal) {
+	shown := http.Header{"Authorization": {"Bearer " + strings.TrimSpace(r.PostForm.Get("key"))}}
+	for _, path := range []string{"/mcp", "/proxy/mcp", "/sse", "/proxy/sse", "/servers/" + server + "/mcp"} {
+		if c, present, refused = p.Keys.Authenticate(r.Context(), shown, path); refused == nil {
+			break
+		}
+	}
+	return c, present, refused
 }
 
 const cookie = "nexus-login"
@@ -208,23 +219,26 @@ func (p *Pages) finish(w http.ResponseWriter, r *http.Request) {
 		Text: "The router uses this login for " + found.caller.Name + " alone. You can close this page."})
 }
 
-// store gets the token of a login and stores it, if its caller still may use the server.
+// store gets the token of a login and stores it, if its caller still may use the server, which is still the same.
 func (p *Pages) store(ctx context.Context, l *pending, answer url.Values) error {
-	current := func() bool {
+	current := func() (oauth.Server, bool) {
 		now, valid := l.caller.Now()
-		_, ok := p.Servers.LoginAt(l.server, l.caller.Login)
-		return valid && ok && now.MaySee(l.server)
+		s, ok := p.Servers.LoginAt(l.server, l.caller.Login)
+		return s, valid && ok && now.MaySee(l.server)
 	}
 	gone := errors.New("its key or token, or the server, is not valid any more")
-	if !current() {
+	if _, ok := current(); !ok {
 		return gone
 	}
 	token, err := l.login.Finish(ctx, answer)
 	if err != nil {
 		return err
 	}
-	if !current() {
+	switch s, ok := current(); {
+	case !ok:
 		return gone
+	case !token.Of(s):
+		return errors.New("the server has changed meanwhile; log in again")
 	}
 	return p.Store.For(l.caller.Login).Save(ctx, token)
 }

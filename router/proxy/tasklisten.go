@@ -27,6 +27,7 @@ type taskListener struct {
 	mu    sync.Mutex
 	open  bool              // the client's request is acknowledged
 	early map[string][]byte // raw tasks announced before, by the client's id
+	free  []func()          // of what has been announced before
 }
 
 // listenTasks listens to the tasks of a client with these ids, and waits until their servers have accepted that, or the
@@ -124,7 +125,9 @@ func (l *taskListener) heard(server string, names map[string]string, task []byte
 	defer l.mu.Unlock()
 	switch {
 	case !l.open:
-		l.early[id] = task
+		if free, ok := l.x.Hold(len(task)); ok { // else the client has to ask
+			l.early[id], l.free = task, append(l.free, free)
+		}
 	case slices.Contains(l.accepted, id):
 		l.x.Notify(edge.Subscribed(l.x, protocol.MethodTask, task))
 	}
@@ -140,11 +143,20 @@ func (l *taskListener) acknowledged() {
 			l.x.Notify(edge.Subscribed(l.x, protocol.MethodTask, task))
 		}
 	}
-	l.early = nil
+	l.drop()
+}
+
+// drop frees what was announced before.
+func (l *taskListener) drop() {
+	for _, free := range l.free {
+		free()
+	}
+	l.early, l.free = nil, nil
 }
 
 // end ends the requests.
 func (l *taskListener) end() {
 	l.cancel()
 	l.wg.Wait()
+	l.drop()
 }

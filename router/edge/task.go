@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxTasks    = 10_000           // kept for all callers; limit.Budget divides them
+	maxTasks    = 10_000           // Requests of limit.Bounds: kept for one caller, half as many while others begin some
 	taskBytes   = 4 << 10          // charged for a task besides a large result
 	taskLife    = 30 * time.Minute // from its creation; then it is cancelled, and forgotten
 	taskPoll    = 500 * time.Millisecond

@@ -143,7 +143,7 @@ func (f *Frontend) processQuery(ctx context.Context, x *edge.Exchange, args argu
 	}
 	q.Origin = execution.Origin{
 		Visible: x.Visible, Profile: profileOf(x), Client: clientOf(x), Caller: x.Caller.ID, Header: x.Header,
-		Login: x.Caller.Login, Logins: edge.Logins(x),
+		Login: x.Caller.Login, Logins: edge.Logins(x, true),
 		Ask: asker(x), Yield: edge.Yield(x), Hold: x.Hold, Surface: x.Surface,
 	}
 	if meta := jsonrpc.Get(x.Message.Params, "_meta"); meta != nil {

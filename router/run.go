@@ -123,7 +123,7 @@ func (f *Frontend) forward(ctx context.Context, x *edge.Exchange, server, tool s
 		Hooks: downstream.Hooks{
 			Confirm: Confirm(x, server, tool, params),
 			Ask:     asker(x), Gone: x.Gone, Yield: edge.Yield(x), Sent: x.ReleaseWaiting, Reserve: x.Reserve, Header: x.Header,
-			Logins:   edge.Logins(x),
+			Logins:   edge.Logins(x, f.router.servers.Sessions().PerCaller(server)),
 			Notify:   func(m jsonrpc.Message) bool { return !x.Wants(m) || x.Notify(m.Raw) },
 			Progress: x.RelayProgress(),
 		},

@@ -372,6 +372,9 @@ func (s *Server) Status(see catalog.Visible) Status {
 		}
 	}
 	for _, c := range s.Pins.store.Changes(s.Config.Name) {
+		if s.Anyones() {
+			break // which caller has the tool is not known; the log names it
+		}
 		if len(st.Changed) < maxReported && s.Config.Tools.Allows(c.Tool) && (see == nil || see(s.Config.Name, c.Tool)) {
 			st.Changed = append(st.Changed, texts.VisibleName(c.Tool))
 		}

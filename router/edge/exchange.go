@@ -337,9 +337,9 @@ func Unsupported(x *Exchange, method string, params []byte, input bool) (refusal
 const LoginPath = "/login/"
 
 // Logins returns the URL of the pages on which the caller of x logs in to servers; the name of a server follows. It is
-// empty on stdio, where the router has no URL.
-func Logins(x *Exchange) string {
-	if x.request == nil {
+// empty unless they are needed, which spares most calls its memory, and on stdio, where the router has no URL.
+func Logins(x *Exchange, needed bool) string {
+	if !needed || x.request == nil {
 		return ""
 	}
 	return PublicURL(x.edge, x.request) + LoginPath

@@ -28,7 +28,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 		Hooks: downstream.Hooks{
 			Gone: x.Gone, Yield: edge.Yield(x), Sent: x.ReleaseWaiting, Streams: x.PreferStream,
 			Reserve: x.Reserve, Hold: x.Hold, Header: x.Header,
-			Logins:   edge.Logins(x),
+			Logins:   edge.Logins(x, s.p.servers.Sessions().PerCaller(server)),
 			Confirm:  s.p.opts.Confirm(x, server, tool, params),
 			Progress: x.RelayProgress(),
 			Notify: func(m jsonrpc.Message) bool { // true = handled, even if the client does not want it

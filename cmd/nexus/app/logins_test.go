@@ -353,6 +353,9 @@ func TestLoginToolIsNotPinned(t *testing.T) {
 	if got := tools(two); got != "[{mail__whoami}]" {
 		t.Errorf("got the tools %s, want only those that are approved", got)
 	}
+	if got := r.dialAt("/mcp", "", bearer("k1")).call("health_check", "{}", ""); strings.Contains(string(got.Result), "of_bob") {
+		t.Errorf("got %s, want no tools of another caller", got.Result)
+	}
 }
 
 // Tokens are sealed in the state folder, survive a restart, and are of nobody when the key of a caller changes.

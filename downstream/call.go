@@ -74,7 +74,7 @@ type Hooks struct {
 	Ask      Asker                      // answers the server's own requests
 	Notify   func(jsonrpc.Message) bool // receives the call's other notifications; false = call is over
 	Gone     func() bool                // the client's connection has ended
-	Yield    func()                     // another client of the server waits to be asked
+	Yield    func(server string)        // another client of the server waits to be asked
 	Sent     func()                     // the request has been sent
 	Streams  func()                     // the server answers with a stream
 	Reserve  func(total int) bool       // charges the response to the caller before its memory is allocated

@@ -42,7 +42,7 @@ func (qs *questions) refuse(method, why string) {
 func (qs *questions) crowded(method string) {
 	qs.refuse(method, "it does not name its call, and several clients have calls in flight. "+qs.server.Config.WhatHelps())
 	if qs.Yield != nil {
-		qs.Yield()
+		qs.Yield(qs.Server)
 	}
 }
 

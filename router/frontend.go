@@ -193,7 +193,7 @@ func clientOf(x *edge.Exchange) string {
 // asker relays requests of servers to the client, in the servers' names.
 func asker(x *edge.Exchange) downstream.Asker {
 	return func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
-		if refusal, refused := edge.Unsupported(x, q.Method, q.Params, q.Input); refused {
+		if refusal, refused := edge.Refused(x, q.Server, q.Method, q.Params, q.Input); refused {
 			return nil, refusal
 		}
 		own, refused := q.Attributed()

@@ -321,13 +321,16 @@ func NotifyKept(x *Exchange, message []byte) bool {
 	return x.reply.sender != nil && x.reply.state.Load() == live && x.send(m, false)
 }
 
-// Unsupported reports whether the client of x must not be asked what a server asks, and returns the raw error for a
-// request that fails because of that; nil before 2026-07-28. Earlier clients are asked unless the server wants input,
-// which it gets by an input_required result.
-func Unsupported(x *Exchange, method string, params []byte, input bool) (refusal []byte, refused bool) {
+// Refused reports whether the client of x must not be asked what a server asks, and returns the raw error for a request
+// that fails because of that; nil before 2026-07-28, and if it is the turn of others (see [Yield]). Earlier clients are
+// asked unless the server wants input, which it gets by an input_required result.
+func Refused(x *Exchange, server, method string, params []byte, input bool) (refusal []byte, refused bool) {
 	if x.Version.AtLeast(protocol.V20260728) {
 		if missing := x.Client.Missing(method, params); missing != nil {
 			return missing.Encode(), true
+		}
+		if x.edge.mrtrs.turns.over(x.Caller.ID, server) {
+			return nil, true
 		}
 	}
 	return nil, input && !x.Client.Supports(method, params)
@@ -357,11 +360,12 @@ func PublicURL(e *Edge, r *http.Request) string {
 }
 
 // Yield returns a function that tells that another client waits to be asked by a server, and cannot be while x is open.
-// If the client of x has a request to answer, and no round trip is open, x then ends a minute after the last one.
-func Yield(x *Exchange) func() {
-	return func() {
+// If the client of x has a request to answer, and no round trip is open, x then ends a minute after the last one, and
+// it is the turn of others at the server.
+func Yield(x *Exchange) func(server string) {
+	return func(server string) {
 		if x.reply.mrtr != nil {
-			x.reply.mrtr.yield()
+			x.reply.mrtr.yield(server)
 		}
 	}
 }

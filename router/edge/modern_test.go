@@ -326,11 +326,11 @@ func TestRoundTripsYield(t *testing.T) {
 		}
 		_, first := post("ask-twice", "1", "")
 		_, more := required(t, first, "")
-		edge.Yield(<-srv.served)()
+		edge.Yield(<-srv.served)("files")
 		time.Sleep(50 * time.Second)
 		_, first = post("ask-twice", "2", "")
 		required(t, first, "")
-		edge.Yield(<-srv.served)()
+		edge.Yield(<-srv.served)("files")
 		_, next := post("ask-twice", "3", more) // without an answer it waits no longer
 		_, more = required(t, next, "")
 		time.Sleep(11 * time.Second)
@@ -339,13 +339,22 @@ func TestRoundTripsYield(t *testing.T) {
 		code, body := post("ask-twice", "4", more)
 		equal(t, "a client that comes too late", code, 400)
 		contains(t, "a client that comes too late", body, "while another client waits")
-		_, body = post("ask-twice", "5", "")
-		<-srv.served
-		contains(t, "a call while others are asked", body, "does not accept requests")
+		_, first = post("ask", "5", "")
+		_, more = required(t, first, `{"n":1}`)
+		x := <-srv.served
+		turn := func(server string) bool {
+			refusal, refused := edge.Refused(x, server, "sampling/createMessage", []byte("{}"), false)
+			equal(t, "refusal", string(refusal), "")
+			return refused
+		}
+		equal(t, "the turn of others at the server", turn("files"), true)
+		equal(t, "at another server", turn("mail"), false)
 		time.Sleep(31 * time.Second)
+		equal(t, "the turn of others is over", turn("files"), false)
+		post("ask", "5", more)
 		_, first = post("ask-twice", "6", "")
 		_, more = required(t, first, `{"n":1}`)
-		edge.Yield(<-srv.served)()
+		edge.Yield(<-srv.served)("files")
 		_, next = post("ask-twice", "7", more)
 		_, more = required(t, next, `{"n":1}`)
 		time.Sleep(2 * time.Minute)
@@ -353,10 +362,10 @@ func TestRoundTripsYield(t *testing.T) {
 		contains(t, "a call that was answered in time", body, `"content"`)
 		_, first = post("ask-and-hold", "9", "")
 		_, more = required(t, first, `{"n":1}`)
-		x := <-srv.served
+		x = <-srv.served
 		go post("ask-and-hold", "10", more)
 		synctest.Wait()
-		edge.Yield(x)()
+		edge.Yield(x)("files")
 		time.Sleep(2 * time.Minute)
 		equal(t, "gone while the client waits for the result", x.Gone(), false)
 		equal(t, "in flight while the client waits for the result", e.Tracked(), 1)

@@ -183,7 +183,7 @@ func (t *mrtr) request(ctx context.Context, method string, params []byte) (jsonr
 	if ctx.Err() != nil {
 		return jsonrpc.Message{}, context.Cause(ctx)
 	}
-	if !t.x.Client.Supports(method, params) || t.x.edge.mrtrs.turns.over(t.x.Caller.ID) {
+	if !t.x.Client.Supports(method, params) {
 		return jsonrpc.Message{}, ErrNoClient
 	}
 	if method == "elicitation/create" {
@@ -282,12 +282,12 @@ func (t *mrtr) endRoundTripLocked() (send func()) {
 	}
 }
 
-// yield tells that another client cannot be asked while the request waits for its client.
-func (t *mrtr) yield() {
+// yield tells that a server cannot ask another client while the request waits for its client.
+func (t *mrtr) yield(server string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.round == nil && !t.over && (t.x.reply.task == nil || len(t.pending) > 0) {
-		t.x.edge.mrtrs.turns.yield(t, t.since)
+		t.x.edge.mrtrs.turns.yield(t, server, t.since)
 	}
 }
 

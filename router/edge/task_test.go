@@ -70,8 +70,8 @@ func (s *tasker) Serve(ctx context.Context, x *edge.Exchange) {
 		<-s.release
 		x.Reply([]byte(`{}`))
 	case "yields":
-		edge.Yield(x)() // it waits for nobody
-		s.held <- func() bool { edge.Yield(x)(); return true }
+		edge.Yield(x)("files") // it waits for nobody
+		s.held <- func() bool { edge.Yield(x)("files"); return true }
 		_, err := x.Request(ctx, "elicitation/create", []byte(`{"message":"a"}`))
 		s.ends <- err
 	case "ask":

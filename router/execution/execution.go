@@ -80,17 +80,17 @@ type Request struct {
 // Origin describes for whom the steps of a query run.
 type Origin struct {
 	Visible downstream.Visible
-	Profile string           // of the surface, see downstream.Provenance
-	Client  string           // session of the client
-	Surface string           // see downstream.Provenance
-	Caller  string           // charged for the steps: an API key or a remote address
-	Login   string           // see downstream.Request
-	Logins  string           // see downstream.Hooks
-	Header  http.Header      // of the client's HTTP request, see downstream.Request
-	Meta    []byte           // raw _meta for each step, or nil
-	Ask     downstream.Asker // answers requests of servers; nil = unsupported
-	Yield   func()           // see downstream.Hooks
-	Hold    downstream.Hold  // charges results to the caller while they are read; nil = no charge
+	Profile string              // of the surface, see downstream.Provenance
+	Client  string              // session of the client
+	Surface string              // see downstream.Provenance
+	Caller  string              // charged for the steps: an API key or a remote address
+	Login   string              // see downstream.Request
+	Logins  string              // see downstream.Hooks
+	Header  http.Header         // of the client's HTTP request, see downstream.Request
+	Meta    []byte              // raw _meta for each step, or nil
+	Ask     downstream.Asker    // answers requests of servers; nil = unsupported
+	Yield   func(server string) // see downstream.Hooks
+	Hold    downstream.Hold     // charges results to the caller while they are read; nil = no charge
 }
 
 // Work is a checked plan and how to run it.

@@ -35,7 +35,7 @@ func (s *Surface) forward(ctx context.Context, x *edge.Exchange, server, tool st
 				return !x.Wants(m) || x.Notify(s.rename(server, m))
 			},
 			Ask: func(ctx context.Context, q downstream.ServerRequest) (result, rpcErr []byte) {
-				if refusal, refused := edge.Unsupported(x, q.Method, q.Params, q.Input); refused {
+				if refusal, refused := edge.Refused(x, q.Server, q.Method, q.Params, q.Input); refused {
 					return nil, refusal
 				}
 				return s.p.relay(ctx, s, x.Session, q, func(params []byte) (jsonrpc.Message, error) {

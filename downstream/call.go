@@ -118,7 +118,7 @@ type callChain struct {
 func newCallChain(opts *Options, servers view, clients *server.Clients) *callChain {
 	c := &callChain{opts: opts, servers: servers, clients: clients}
 	attempts := c.elsewhere(c.retry(c.trace(c.send)))
-	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(loggingIn(c.subscriptions(c.admit(attempts)))))))
+	c.chain = c.authorize(c.observe(c.limitTime(c.bridge(loggingIn(servers.servers, c.subscriptions(c.admit(attempts)))))))
 	return c
 }
 

@@ -105,11 +105,11 @@ func TestCallWaitsForLogin(t *testing.T) {
 	t.Parallel()
 	opts, _ := perCaller(t)
 	m := start(t, opts)
-	wait := func(ctx context.Context) error {
+	wait := func(ctx context.Context, tool string, then func()) error {
 		asked := make(chan struct{})
 		done := make(chan error, 1)
 		go func() {
-			r := request("hr", "echo")
+			r := request("hr", tool)
 			r.Login, r.Logins = "ann", "http://router/login/"
 			r.Ask = func(context.Context, downstream.ServerRequest) (result, rpcErr []byte) {
 				close(asked)
@@ -123,20 +123,24 @@ func TestCallWaitsForLogin(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Fatal("nobody was asked")
 		}
-		if ctx.Err() == nil && ctx.Done() != nil {
-			<-ctx.Done()
-		} else {
-			logInAs(t, opts, "ann")
-			downstream.LoginEnded(m, "hr", "ann", nil)
-		}
+		then()
 		return <-done
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("enough"))
 	defer cancel()
-	if err := wait(ctx); err == nil || err.Error() != "enough" {
+	if err := wait(ctx, "echo", func() { <-ctx.Done() }); err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, want the cause of the context", err)
 	}
-	if err := wait(context.WithoutCancel(t.Context())); err != nil {
+	for _, tool := range []string{"echo", "login"} {
+		dismissed := wait(t.Context(), tool, func() { downstream.DismissCallers(m) })
+		if f := failureOf(dismissed); f.Reason != reason.Unauthorized || !strings.Contains(f.Message, "log in at http://router") {
+			t.Errorf("%s, without a login: got %v, want where to log in", tool, dismissed)
+		}
+	}
+	if err := wait(t.Context(), "echo", func() {
+		logInAs(t, opts, "ann")
+		downstream.LoginEnded(m, "hr", "ann", nil)
+	}); err != nil {
 		t.Errorf("got %v, want nil", err)
 	}
 }

@@ -19,7 +19,7 @@ const loginTime = 5 * time.Minute
 // client shows its user the page (elicitation, URL mode); if it cannot, the error names the page. Lists and
 // notifications do not ask. Nothing was handled before the login. Meanwhile the call holds no permit of the queue and
 // its time limit is paused.
-func loggingIn(next callFunc) callFunc {
+func loggingIn(servers *servers, next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)
 		failure, lacks := errors.AsType[*link.Failure](err)
@@ -32,9 +32,15 @@ func loggingIn(next callFunc) callFunc {
 			case ctx.Err() != nil:
 				return link.Reply{}, context.Cause(ctx)
 			case why == nil && r.calledTool() == server.LoginTool:
-				return loggedIn(r.Server), nil
+				own := view{servers, r.Login}.enabled(r.Server)
+				if own != nil && own.HasToken() {
+					return loggedIn(r.Server), nil
+				}
 			case why == nil:
-				return next(ctx, r)
+				reply, err = next(ctx, r)
+				if failure, lacks = errors.AsType[*link.Failure](err); !lacks || !failure.NoToken {
+					return reply, err
+				} // its sessions were closed for another reason
 			case !errors.Is(why, server.ErrNotAsked):
 				return link.Reply{}, r.loginFailure(failure, why.Error())
 			}

@@ -85,7 +85,7 @@ func (l *List) untilLogin(s *Server, method string) {
 	l.Items = l.Tools.Items
 }
 
-// lookForLogin is the interval at which a call looks for a login at another replica.
+// lookForLogin is the interval at which a call looks for a login by another process with the same state folder.
 const lookForLogin = time.Second
 
 // ErrNotAsked is the error of a call whose client cannot ask its user to log in.
@@ -143,6 +143,9 @@ func (l *Login) LoginFailed(why error) {
 	close(l.failed)
 	l.failed = make(chan struct{})
 }
+
+// HasToken reports whether the server's caller has logged in. The token may be useless.
+func (l *Login) HasToken() bool { return l.tokens != nil && l.tokens.Has() }
 
 // Lacks returns the scopes that the server has asked for and the caller's token lacks.
 func (l *Login) Lacks() []string { return l.tokens.Lacks() }

@@ -76,10 +76,11 @@ func (s *Source) Close() {
 	}
 }
 
-// Has reports whether there is a token, which may be useless.
+// Has reports whether a token is kept, which may be useless.
 func (s *Source) Has() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.look(time.Now(), true)
 	return s.token != nil
 }
 

@@ -346,7 +346,7 @@ func (l *List) Fresh(by Reader, now time.Time) bool {
 	case l.err != nil || l.outdated.Load():
 		return false
 	case l.login != nil:
-		return !l.login.Has() && !l.login.Changed()
+		return !l.login.Has()
 	case l.session == nil: // of a disabled server
 		return true
 	}

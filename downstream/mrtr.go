@@ -85,13 +85,15 @@ func Attributed(name string, reply link.Reply) (link.Reply, error) {
 func asking(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)
+		asked := server.Asked
 		if r.Task != "" {
 			reply.Names |= jsonrpc.NameResultType // it may have requests without a resultType
+			asked = askedByTask
 		}
 		if r.server.Config.Requests == nil || err != nil {
 			return reply, err
 		}
-		for _, method := range r.asks(reply) {
+		for _, method := range asked(reply) {
 			if !r.server.Config.MayAsk(method) {
 				return link.Reply{}, &InputError{Server: r.Server, Method: texts.Line(method, 100),
 					Why: "the configuration does not let the server ask for it"}

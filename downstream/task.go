@@ -52,7 +52,7 @@ func (ss *Sessions) ListenTasks(
 	params := jsonrpc.Set(nil, "notifications", jsonrpc.Set(nil, protocol.MemberTasks, list))
 	return session.ListenTasks(ctx, jsonrpc.Set(params, "_meta", meta), accepted, func(task []byte) {
 		reply := link.Reply{Result: task, Names: jsonrpc.AnyName}
-		for _, method := range (&Request{Task: name}).asks(reply) {
+		for _, method := range askedByTask(reply) {
 			if !config.MayAsk(method) {
 				return
 			}
@@ -64,11 +64,7 @@ func (ss *Sessions) ListenTasks(
 	})
 }
 
-// asks returns the methods of the requests to the client in a reply, see [server.Asked].
-func (r *Request) asks(reply link.Reply) []string {
-	methods := server.Asked(reply)
-	if r.Task != "" {
-		methods = append(methods, server.Asked(link.Reply{Err: jsonrpc.Get(reply.Result, "error")})...)
-	}
-	return methods
+// askedByTask returns the methods of the requests to the client in a task, also in its error, see [server.Asked].
+func askedByTask(task link.Reply) []string {
+	return append(server.Asked(task), server.Asked(link.Reply{Err: jsonrpc.Get(task.Result, "error")})...)
 }

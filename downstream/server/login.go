@@ -15,12 +15,10 @@ import (
 
 // Login is how a server gets its tokens, and whose they are.
 type Login struct {
-	name      string
-	perCaller bool            // callers have their own
-	caller    string          // whose login all sessions have; empty = the router's
-	tokens    *oauth.Source   // nil = none needed, or callers have their own
-	replaced  <-chan struct{} // closed when the server is, also after a login
-	asking    atomic.Bool     // a call of the caller asks for the login
+	server *Server
+	caller string        // whose login all sessions have; empty = the router's
+	tokens *oauth.Source // nil = none needed, or callers have their own
+	asking atomic.Bool   // a call of the caller asks for the login
 
 	mu     sync.Mutex
 	failed chan struct{} // closed when a login fails
@@ -31,14 +29,14 @@ type Login struct {
 const anyones = "each caller logs in to it, and this one has neither an API key nor an access token"
 
 // Anyones reports whether callers log in to the server themselves and it is of none of them. It then has no sessions.
-func (l *Login) Anyones() bool { return l.perCaller && l.caller == "" }
+func (l *Login) Anyones() bool { return l.server.Config.PerCaller() && l.caller == "" }
 
 // Key is the server's name, which callers with sessions of their own do not share.
 func (l *Login) Key() string {
 	if l.caller == "" {
-		return l.name
+		return l.server.Config.Name
 	}
-	return l.name + "\x00" + l.caller
+	return l.server.Config.Name + "\x00" + l.caller
 }
 
 // Caller returns whose login all sessions of the server have; empty = the router's.
@@ -116,7 +114,7 @@ func (l *Login) AskForLogin(ctx context.Context, ask func() error) error {
 			}
 		}
 		select {
-		case <-l.replaced:
+		case <-l.server.Queue.Retired(): // also after a login
 			return nil
 		case <-failed:
 			l.mu.Lock()

@@ -143,8 +143,7 @@ func newServer(c Config, opts *Options, caller string) *Server {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.ended, s.end = context.WithCancel(context.Background())
-	s.name, s.perCaller, s.caller, s.failed = c.Name, c.PerCaller(), caller, make(chan struct{})
-	s.replaced = s.Queue.Retired()
+	s.Login.server, s.caller, s.failed = s, caller, make(chan struct{})
 	s.Pins.server = s
 	if opts.Embedded[c.Name] == nil {
 		s.Pins.store = opts.Pins

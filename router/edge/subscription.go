@@ -24,6 +24,21 @@ func Acknowledge(x *Exchange, filter []byte) bool {
 	return NotifyKept(x, Subscribed(x, protocol.MethodAcknowledged, jsonrpc.Set(nil, "notifications", filter)))
 }
 
+// OpenStream makes the response to x, a subscriptions/listen request, an event stream. It reports false if the client
+// does not accept one; x then has an error.
+func OpenStream(x *Exchange) bool {
+	if x.ForceStream() {
+		return true
+	}
+	x.Fail(inbound.InvalidRequest(x.Message.Method + " needs Accept: application/json, text/event-stream"))
+	return false
+}
+
+// Listened ends x, a subscriptions/listen request.
+func Listened(x *Exchange) {
+	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, protocol.MetaSubscription, []byte(x.Message.ID))))
+}
+
 // maxListenedTasks is the number of tasks of one subscriptions/listen.
 const maxListenedTasks = 100
 
@@ -54,11 +69,11 @@ func ListenedTasks(x *Exchange) (ids []string, err *jsonrpc.Error) {
 func ListenTasks(ctx context.Context, x *Exchange) {
 	x.ReleaseWaiting()
 	ids, err := ListenedTasks(x)
-	if err == nil && !x.ForceStream() {
-		err = inbound.InvalidRequest(x.Message.Method + " needs Accept: application/json, text/event-stream")
-	}
 	if err != nil {
 		x.Fail(err)
+		return
+	}
+	if !OpenStream(x) {
 		return
 	}
 	known, accepted := map[*task]bool{}, []string{}
@@ -77,5 +92,5 @@ func ListenTasks(ctx context.Context, x *Exchange) {
 		defer t.watch(x)()
 	}
 	Listen(ctx, x)
-	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, protocol.MetaSubscription, []byte(x.Message.ID))))
+	Listened(x)
 }

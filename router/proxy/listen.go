@@ -66,13 +66,13 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 	}
 	asked := jsonrpc.Get(x.Message.Params, "notifications")
 	uris, problem := listened(asked)
-	tasks, refusal := edge.ListenedTasks(x)
-	if refusal != nil && problem == "" {
-		x.Fail(refusal)
-		return
-	}
 	if problem != "" {
 		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: " + problem})
+		return
+	}
+	tasks, refusal := edge.ListenedTasks(x)
+	if refusal != nil {
+		x.Fail(refusal)
 		return
 	}
 	answer, err := s.introduce(ctx, x)
@@ -80,9 +80,7 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 		s.p.opts.Fail(x, err)
 		return
 	}
-	if !x.ForceStream() {
-		x.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
-			Message: "Invalid request: " + x.Message.Method + " needs Accept: application/json, text/event-stream"})
+	if !edge.OpenStream(x) {
 		return
 	}
 	c := newClient("listen "+strconv.FormatInt(s.p.anonymous.Add(1), 10), s.Surface, x.Caller)
@@ -121,7 +119,7 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 	}
 	heard.acknowledged()
 	edge.Listen(heard.ctx, x)
-	x.Reply(jsonrpc.Set(nil, "_meta", jsonrpc.Set(nil, protocol.MetaSubscription, []byte(x.Message.ID))))
+	edge.Listened(x)
 }
 
 // listened returns the URIs of a filter, or what is wrong with the filter.

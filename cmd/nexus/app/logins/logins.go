@@ -88,7 +88,8 @@ const callback = "/callback"
 //go:embed page.html
 var files embed.FS
 
-var page = template.Must(template.ParseFS(files, "page.html"))
+// page is parsed when it is first shown.
+var page = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "page.html")) })
 
 // view is what a page shows.
 type view struct {
@@ -104,7 +105,7 @@ func show(w http.ResponseWriter, status int, v view) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
 	w.WriteHeader(status)
-	_ = page.Execute(w, v) // the browser may be gone
+	_ = page().Execute(w, v) // the browser may be gone
 }
 
 // ask asks for the key or token of a caller. It does not tell which servers there are.

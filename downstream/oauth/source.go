@@ -226,8 +226,8 @@ func (s *Source) begin(no denial) {
 		defer func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.token == old { // else another token was read
-				s.settle(next, kept, err, no)
+			if s.token == old || next != nil && s.token != nil && s.token.Access == next.Access {
+				s.settle(next, kept, err, no) // else another token was read
 			}
 			s.renewal = nil
 			close(r.done)

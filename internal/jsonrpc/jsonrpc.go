@@ -204,8 +204,10 @@ const (
 	NameURI Names = 1 << iota // "uri"
 	NameResultType
 	NameIsError
+	NameMeta
+	NameRequestState
 
-	AnyName = NameURI | NameResultType | NameIsError
+	AnyName = NameURI | NameResultType | NameIsError | NameMeta | NameRequestState
 )
 
 // Has reports whether any of the names may occur.
@@ -220,6 +222,10 @@ func namesIn(quoted []byte) Names {
 		return NameResultType
 	case string(quoted) == `"isError"`:
 		return NameIsError
+	case string(quoted) == `"_meta"`:
+		return NameMeta
+	case string(quoted) == `"requestState"`:
+		return NameRequestState
 	case bytes.IndexByte(quoted, '\\') >= 0:
 		return AnyName
 	}

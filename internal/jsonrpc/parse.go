@@ -93,7 +93,7 @@ func (e *envelope) scan(s *scanner) bool {
 		if !s.key() {
 			return false
 		}
-		key := rawKey(s.b[keyStart:])
+		key := unquoteKey(s.b[keyStart : keyStart+stringEnd(s.b[keyStart:])])
 		start := s.i
 		if !s.value(2) {
 			return false
@@ -103,9 +103,8 @@ func (e *envelope) scan(s *scanner) bool {
 	})
 }
 
-// rawKey returns the decoded name of the member that starts at b, which is valid.
-func rawKey(b []byte) []byte {
-	raw := b[:stringEnd(b)]
+// unquoteKey returns the decoded name of a member. raw is valid.
+func unquoteKey(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
 	}

@@ -30,8 +30,9 @@ func Members(object []byte, visit func(name []byte, value Span) bool) {
 	}
 	i = skipSpace(object, i+1)
 	for i < len(object) && object[i] == '"' {
-		name := rawKey(object[i:])
-		i = skipSpace(object, i+stringEnd(object[i:]))
+		length := stringEnd(object[i:])
+		name := unquoteKey(object[i : i+length])
+		i = skipSpace(object, i+length)
 		i = skipSpace(object, i+1) // the colon
 		end := valueEnd(object, i)
 		if !visit(name, Span{i, end}) {

@@ -402,7 +402,7 @@ func (t *mrtr) end() {
 
 // isRetry reports whether a request continues a multi round-trip request of the edge.
 func isRetry(in *inbound.Message) bool {
-	return in.Version != nil &&
+	return in.Version != nil && in.Names.Has(jsonrpc.NameRequestState) &&
 		strings.HasPrefix(jsonrpc.Text(jsonrpc.Get(in.Params, "requestState")), statePrefix)
 }
 

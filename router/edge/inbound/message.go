@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -66,7 +67,7 @@ func Parse(b []byte) (Message, *jsonrpc.Error) {
 // differ in which duplicate they use.
 func (m *Message) readMeta() *jsonrpc.Error {
 	params := m.Params
-	if params == nil || !bytes.Contains(params, []byte("meta")) && !bytes.Contains(params, []byte(`\u`)) {
+	if params == nil || !m.Names.Has(jsonrpc.NameMeta) {
 		return nil
 	}
 	span, ambiguous := jsonrpc.Find(params, "_meta")
@@ -100,7 +101,12 @@ func (m *Message) readMeta() *jsonrpc.Error {
 			}
 			m.Key, m.HasKey = jsonrpc.Text(raw), true
 			return true
+		case metaToken:
+			slot = &m.ProgressToken
 		default:
+			if len(name) >= len(metaToken) && strings.EqualFold(string(name), metaToken) {
+				unclear = metaToken
+			}
 			return true
 		}
 		if *slot != nil {
@@ -109,12 +115,8 @@ func (m *Message) readMeta() *jsonrpc.Error {
 		*slot = raw
 		return true
 	})
-	token, ambiguous := jsonrpc.Find(meta, metaToken)
-	if ambiguous {
-		unclear = metaToken
-	}
-	if raw := token.Of(meta); jsonrpc.ValidID(raw) {
-		m.ProgressToken = raw
+	if !jsonrpc.ValidID(m.ProgressToken) {
+		m.ProgressToken = nil
 	}
 	if unclear != "" {
 		return InvalidRequest("_meta." + unclear + " is ambiguous")

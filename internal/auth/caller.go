@@ -57,6 +57,10 @@ func newCaller(kc KeyConfig, digest [sha256.Size]byte) (Caller, error) {
 	return Caller{Name: kc.Name, ID: "key:" + kc.Name, Login: loginOf("key", string(digest[:])), access: may, rights: newRights(may)}, err
 }
 
+// Owner identifies the caller as the owner of what it has begun. Unlike for ID, another key of the same name is another
+// owner.
+func (c Caller) Owner() string { return c.ID + "\x00" + c.Login }
+
 // Now returns the caller with the current rights of its key or tokens. It reports false if the key, or every token
 // that gave these rights, is no longer valid; then the caller may use nothing.
 func (c Caller) Now() (Caller, bool) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/internal/limit"
 	"github.com/agenticnexus/agenticnexus/internal/protocol"
@@ -31,8 +32,9 @@ var errTasks = errors.New("too many tasks, or too large results of tasks, are ke
 // task is a request whose reply is kept until its client fetches it (MCP extension io.modelcontextprotocol/tasks). Its
 // mrtr serves it and has the requests that wait for input; it outlives the mrtr.
 type task struct {
-	id, caller, surface string
-	created             time.Time
+	id, surface string
+	owner       auth.Caller // whose call has begun it
+	created     time.Time
 
 	mu      sync.Mutex
 	run     *mrtr // nil when the handler has returned
@@ -67,7 +69,7 @@ func AsTask(x *Exchange) error {
 	}
 	homes := &x.edge.sessions.homes
 	now := time.Now()
-	t := &task{id: statePrefix + homes.prefix(homes.directory.Self()) + rand.Text(), caller: x.Caller.ID,
+	t := &task{id: statePrefix + homes.prefix(homes.directory.Self()) + rand.Text(), owner: x.Caller,
 		surface: x.Surface, created: now, updated: now, run: run}
 	if !x.edge.mrtrs.tasks.add(x.edge.budget, t) {
 		x.edge.refusals.overloaded.Add(1)
@@ -79,7 +81,7 @@ func AsTask(x *Exchange) error {
 	run.round = nil
 	run.mu.Unlock()
 	m := output.Result(r.id, jsonrpc.Set(t.state(), "resultType", []byte(`"`+protocol.ResultTask+`"`)))
-	m.Payer = t.caller
+	m.Payer = t.owner.ID
 	logSent(x.edge.log, x.session, m)
 	r.finish(m)
 	switch { // those who end tasks may have looked before
@@ -151,7 +153,7 @@ func OpenTask(x *Exchange, id string) (text string, ok bool) {
 	return x.edge.sessions.ids.Unseal(id, sealedFor(x))
 }
 
-func sealedFor(x *Exchange) string { return "task\x00" + x.Caller.ID + "\x00" + x.Surface }
+func sealedFor(x *Exchange) string { return "task\x00" + x.Caller.Owner() + "\x00" + x.Surface }
 
 // running returns the request; nil when its handler has returned.
 func (t *task) running() *mrtr {
@@ -211,7 +213,7 @@ func (t *task) changedLocked() {
 	}
 	state := t.stateLocked()
 	for x := range t.heard {
-		if x.edge.budget.Fits(t.caller, len(state)) {
+		if x.edge.budget.Fits(t.owner.ID, len(state)) {
 			x.Notify(Subscribed(x, protocol.MethodTask, state))
 		}
 	}
@@ -284,11 +286,11 @@ type taskTable struct {
 
 // add adds a task and charges its caller. It reports false if there is no room.
 func (k *taskTable) add(budget *limit.Budget, t *task) bool {
-	if !k.room.Enter(t.caller, 0) {
+	if !k.room.Enter(t.owner.ID, 0) {
 		return false
 	}
-	if !budget.ReserveSpare(t.caller, taskBytes) {
-		k.room.Leave(t.caller, 0)
+	if !budget.ReserveSpare(t.owner.ID, taskBytes) {
+		k.room.Leave(t.owner.ID, 0)
 		return false
 	}
 	k.mu.Lock()
@@ -301,7 +303,7 @@ func (k *taskTable) add(budget *limit.Budget, t *task) bool {
 func (k *taskTable) of(x *Exchange, id string) *task {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if t := k.byID[id]; t != nil && t.caller == x.Caller.ID && t.surface == x.Surface {
+	if t := k.byID[id]; t != nil && t.owner.Owner() == x.Caller.Owner() && t.surface == x.Surface {
 		return t
 	}
 	return nil
@@ -335,7 +337,7 @@ func (k *taskTable) expire(budget *limit.Budget, last time.Time) {
 		delete(k.byID, t.id)
 		k.mu.Unlock()
 		output.Release(budget, t.reply)
-		budget.Release(t.caller, taskBytes)
-		k.room.Leave(t.caller, 0)
+		budget.Release(t.owner.ID, taskBytes)
+		k.room.Leave(t.owner.ID, 0)
 	}
 }

@@ -272,6 +272,52 @@ func TestTasksOfServersAreTheCallersOwn(t *testing.T) {
 	}
 }
 
+// Another key of the same name has nothing that the former one has begun.
+func TestTasksOfAReplacedKey(t *testing.T) {
+	_, url := taskServer(t)
+	book := newPeer(peerTool{"book", object, func(c *peerCall) (string, string) {
+		return textResult(string(c.ask("elicitation/create", `{"message":"Where?"}`).Result)), ""
+	}})
+	ann := func(key string) []auth.KeyConfig { return []auth.KeyConfig{{Name: "ann", Key: redact.Secret(key)}} }
+	r := start(t, func(o *app.Options) {
+		o.Config.Servers = append(o.Config.Servers, server("peer", url), server("book", book.serve(t).URL))
+		o.Config.Auth.APIKeys = ann("one")
+	})
+	begun := map[string]string{}
+	for path, call := range map[string]string{
+		"/mcp":              callOf("process_query", `{"query":"q","plan":[]}`),
+		"/servers/peer/mcp": callOf("slow_compute", `{"seconds":0.01}`),
+	} {
+		c := r.taskClient(path, "one")
+		task, err := c.Begin(t.Context(), "tools/call", call)
+		if err == nil {
+			_, err = mcptest.Await(t.Context(), c, task.ID)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		begun[path] = task.ID
+	}
+	asks := r.taskClient("/servers/book/mcp", "one")
+	asks.Answers = func(mcptest.Message) string {
+		r.reload(func(c *config.Config) { c.Servers, c.Auth.APIKeys = r.opts.Config.Servers, ann("two") })
+		asks.HTTP = r.taskClient("", "two").HTTP
+		return `{"action":"accept"}`
+	}
+	if got := asks.Do(t.Context(), "tools/call", callOf("book", "{}")).Failure(); got.Code != -32602 {
+		t.Errorf("a round trip: got %+v, want -32602", got)
+	}
+	for path, id := range begun {
+		c := r.taskClient(path, "two")
+		if got := c.OfTask(t.Context(), "get", id, "").Failure(); got.Code != -32602 {
+			t.Errorf("%s: got %+v, want -32602", path, got)
+		}
+		if got := <-listenTo(t, c, id); strings.Contains(got, id) {
+			t.Errorf("%s: got %s, want the id not acknowledged", path, got)
+		}
+	}
+}
+
 // A server cannot give a client a task that it did not ask for, nor ask it without its name, nor what it may not.
 func TestHostileTasksOfServers(t *testing.T) {
 	const task = `"taskId":"t","status":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Password?"}}}`

@@ -33,21 +33,21 @@ type Sessions struct {
 // Enter adds a client with the raw params of its initialize. Its sessions with servers open on first use.
 func (ss *Sessions) Enter(client string, params []byte) { ss.clients.Enter(client, params) }
 
-// Leave closes the client's sessions with servers and ends its subscriptions.
-func (ss *Sessions) Leave(client string) {
+// Leave closes the sessions with servers of a caller's client and ends its subscriptions.
+func (ss *Sessions) Leave(client, caller string) {
 	subscribed, entered := ss.clients.Leave(client)
 	var wg sync.WaitGroup
 	for _, s := range ss.servers.every() {
 		wg.Go(func() { s.Leave(client) })
 	}
 	subscribed = slices.DeleteFunc(subscribed, func(of server.Resource) bool { return entered && !ss.Shared(of.Name()) })
-	ss.endSubscriptions(client, subscribed)
+	ss.endSubscriptions(client, caller, subscribed)
 	wg.Wait()
 	ss.clients.Forget(client)
 }
 
 // endSubscriptions unsubscribes a client that has left from resources on sessions it shared.
-func (ss *Sessions) endSubscriptions(client string, of []server.Resource) {
+func (ss *Sessions) endSubscriptions(client, caller string, of []server.Resource) {
 	ctx, cancel := context.WithTimeoutCause(ss.servers.ctx, unsubscribeTimeout, errors.New("its client has left"))
 	defer cancel()
 	var g errgroup.Group
@@ -59,8 +59,9 @@ func (ss *Sessions) endSubscriptions(client string, of []server.Resource) {
 		g.Go(func() error {
 			defer safe.Recover(ss.logger, "ending a subscription", nil)
 			_, err := ss.calls.chain(ctx, &Request{
-				Server: of.Name(), Login: of.Caller(), Client: client, Proxied: true,
+				Server: of.Name(), Login: of.Caller(), Client: client, Caller: caller, Proxied: true,
 				Method: "resources/unsubscribe", Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(of.URI))),
+				Hooks: Hooks{Gone: func() bool { return true }},
 			})
 			if err != nil {
 				ss.logger.Debug("cannot unsubscribe", "server", of.Name(), "error", err)

@@ -110,19 +110,21 @@ func (c *client) send(message []byte) {
 	c.surface.p.parts.Clients.Send(c.session, message)
 }
 
-// leave removes a session. Queued notifications have a short time to be sent.
+// leave removes a session or a listener. Queued notifications have a short time to be sent.
 func (p *Proxy) leave(session string) {
 	p.mu.Lock()
 	c := p.clients[session]
 	delete(p.clients, session)
 	p.mu.Unlock()
-	if c == nil {
-		return
+	caller := ""
+	if c != nil {
+		timer := time.AfterFunc(drainTimeout, c.cancel)
+		c.wg.Wait()
+		timer.Stop()
+		c.cancel()
+		caller = c.user().ID
 	}
-	timer := time.AfterFunc(drainTimeout, c.cancel)
-	c.wg.Wait()
-	timer.Stop()
-	c.cancel()
+	p.servers.Sessions().Leave(session, caller)
 }
 
 // errQueueFull is returned if a server takes a client's notifications too slowly.

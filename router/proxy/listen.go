@@ -88,10 +88,7 @@ func (s listening) serve(ctx context.Context, x *edge.Exchange) {
 	s.p.mu.Lock()
 	s.p.clients[c.session] = c
 	s.p.mu.Unlock()
-	defer func() {
-		s.p.leave(c.session)
-		s.p.servers.Sessions().Leave(c.session)
-	}()
+	defer s.p.leave(c.session)
 	filter, methods := []byte("{}"), []string{}
 	for _, of := range protocol.Announcements {
 		value := jsonrpc.Get(asked, of.Member)
@@ -173,7 +170,7 @@ func (s listening) subscribe(ctx context.Context, x *edge.Exchange, listener str
 			Server: server, Method: "resources/subscribe",
 			Params: jsonrpc.Set(nil, "uri", []byte(jsonrpc.StringID(own))), Visible: x.Visible,
 			Client: listener, Caller: x.Caller.ID, Login: x.Caller.Login, Proxied: true, Provenance: provenance(s.Surface, x),
-			Hooks: downstream.Hooks{Hold: x.Hold},
+			Hooks: downstream.Hooks{Hold: x.Hold, Gone: func() bool { return true }}, // nobody is asked
 		}
 		if !slices.Contains(servers, server) {
 			s.p.servers.Refused(ctx, r, &downstream.UnknownError{What: "server", Name: server})

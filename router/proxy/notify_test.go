@@ -513,6 +513,44 @@ func TestGoneClientsAreNotAsked(t *testing.T) {
 	}
 }
 
+// What a server says while a client of 2026-07-28 begins and ends its subscriptions reaches another client's call, if
+// both are of one caller.
+func TestListenersTakeNothingFromCalls(t *testing.T) {
+	for key, told := range map[string]int{"A": 2, "B": 0} {
+		s := withResources("file:///x")
+		s.lists["tools/list"] = append(s.lists["tools/list"], `{"name":"hang",`+object+`}`)
+		started, _ := hanging(s)
+		hang := s.on
+		over := make(chan bool, 1)
+		s.on = func(r *request) bool {
+			if strings.HasPrefix(r.Method, "resources/") && strings.HasSuffix(r.Method, "subscribe") {
+				s.say(logged)
+				r.result("{}")
+				over <- r.Method == "resources/unsubscribe"
+				return true
+			}
+			return hang(r)
+		}
+		w := withKeys(t, place{"s", overPipe, s, ""})
+		c := w.dialWith("A", proxyPath)
+		call := c.beginCall("s__hang")
+		receive(t, "the call", started)
+		listener := w.newClient(proxyPath)
+		listener.header.Set("X-API-Key", "secret-"+key)
+		listener.listens("7", `{"resourceSubscriptions":["s__file:///x"]}`)
+		listener.close()
+		for !receive(t, "the subscription and its end", over) {
+		}
+		if key == "A" {
+			mcptest.Eventually(t, "the log messages", func() bool { return len(c.noted(call)) == told })
+		}
+		w.stop()
+		if got := c.noted(call); len(got) != told || told > 0 && got[0] != logged {
+			t.Errorf("the subscriptions of %s: got %q on the stream of the call of A, want %d log messages", key, got, told)
+		}
+	}
+}
+
 // stuck is an edge whose client takes no messages.
 type stuck struct {
 	proxy.Clients

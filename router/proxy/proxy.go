@@ -120,7 +120,6 @@ func (s *Surface) names() *naming {
 // Ended implements edge.Handler.
 func (s *Surface) Ended(session string) {
 	s.p.leave(session)
-	s.p.servers.Sessions().Leave(session)
 	if s.p.parts.Search != nil {
 		s.p.parts.Search.Ended(session)
 	}

@@ -29,11 +29,11 @@ func taskFailed(task []byte) bool {
 	return jsonrpc.Get(task, "error") != nil || string(jsonrpc.Get(task, "result", "isError")) == "true"
 }
 
-// ListenTasks lets a server of 2026-07-28 announce its tasks with these ids to a client that has them. It returns when
-// ctx ends, or when the announcements end, as with the server. accepted is called with the raw list of ids that the
-// server accepts, and then heard with each raw task. Both must not block.
+// ListenTasks lets a server of 2026-07-28 announce its tasks with these ids to the caller that has them. It returns
+// when ctx ends, or when the announcements end, as with the server. accepted is called with the raw list of ids that
+// the server accepts, and then heard with each raw task. Both must not block.
 func (ss *Sessions) ListenTasks(
-	ctx context.Context, name string, ids []string, accepted, heard func(raw []byte),
+	ctx context.Context, name, caller string, ids []string, accepted, heard func(raw []byte),
 ) error {
 	var session *link.Session
 	var config server.Config
@@ -50,7 +50,7 @@ func (ss *Sessions) ListenTasks(
 	meta := jsonrpc.Set(nil, mcp.MetaKeyClientCapabilities, extension)
 	meta = jsonrpc.Set(meta, mcp.MetaKeyProtocolVersion, []byte(jsonrpc.StringID(string(protocol.V20260728))))
 	params := jsonrpc.Set(nil, "notifications", jsonrpc.Set(nil, protocol.MemberTasks, list))
-	return session.ListenTasks(ctx, jsonrpc.Set(params, "_meta", meta), accepted, func(task []byte) {
+	return session.ListenTasks(ctx, caller, jsonrpc.Set(params, "_meta", meta), accepted, func(task []byte) {
 		reply := link.Reply{Result: task, Names: jsonrpc.AnyName}
 		for _, method := range askedByTask(reply) {
 			if !config.MayAsk(method) {

@@ -143,11 +143,16 @@ func (t *pendingCalls) len() int {
 	return len(t.byID) - t.listens
 }
 
-// listening returns the number of open listen requests.
-func (t *pendingCalls) listening() int {
+// listening returns the number of open listen requests, and of those of a caller.
+func (t *pendingCalls) listening(caller string) (all, own int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.listens
+	for _, c := range t.byID {
+		if c.call.listens != nil && c.call.Caller == caller {
+			own++
+		}
+	}
+	return t.listens, own
 }
 
 // find returns the call with the raw id; nil if there is none, as for ids that are not integers.

@@ -8,11 +8,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/link"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/reason"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -120,7 +122,7 @@ func TestListenTasks(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		accepted, heard, over := make(chan string, 1), make(chan string, 9), make(chan error, 1)
 		go func() {
-			over <- s.ListenTasks(ctx, []byte(`{"notifications":{"taskIds":[`+id+`]},`+meta+`}`),
+			over <- s.ListenTasks(ctx, "ann", []byte(`{"notifications":{"taskIds":[`+id+`]},`+meta+`}`),
 				func(ids []byte) { accepted <- string(ids) }, func(task []byte) { heard <- string(task) })
 		}()
 		if got := <-accepted; got != "["+id+"]" {
@@ -136,5 +138,37 @@ func TestListenTasks(t *testing.T) {
 		if err := <-over; !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v, want that the caller ended it", name, err)
 		}
+		if name == "stdio" {
+			listenersOfOneCaller(t, s)
+		}
+	}
+}
+
+// listenersOfOneCaller checks that a caller leaves room for the listeners of others.
+func listenersOfOneCaller(t *testing.T, s *link.Session) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	listen := func(caller string) error {
+		accepted, over := make(chan bool, 1), make(chan error, 1)
+		wg.Go(func() {
+			over <- s.ListenTasks(ctx, caller, []byte(`{"notifications":{"taskIds":[]}}`), func([]byte) { accepted <- true }, nil)
+		})
+		select {
+		case <-accepted:
+			return nil
+		case err := <-over:
+			return err
+		}
+	}
+	for i := range 501 {
+		if err := listen("ann"); (err != nil) != (i == 500) || err != nil && failure(err).Reason != reason.Overloaded {
+			t.Fatalf("listener %d of a caller: got %v, want that 500 fit", i+1, err)
+		}
+	}
+	if err := listen("bob"); err != nil {
+		t.Errorf("another caller: got %v, want that its listener fits", err)
 	}
 }

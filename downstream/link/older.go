@@ -15,8 +15,11 @@ import (
 // maxWatches is the number of resources that are subscribed to in one session of 2026-07-28, a request each.
 const maxWatches = 100
 
-// maxTaskListeners is the number of requests open in one session of 2026-07-28 beyond which none listens to tasks.
-const maxTaskListeners = 1000
+// Numbers of requests for announcements open in one session of 2026-07-28 beyond which none listens to tasks.
+const (
+	maxTaskListeners   = 1000
+	callerListenersMax = maxTaskListeners / 2 // of one caller
+)
 
 // older serves what either 2026-07-28 or the older versions have no requests for: log levels of sessions and of
 // requests, and subscriptions to resources.
@@ -183,17 +186,21 @@ func (o *older) watch(ctx context.Context, uri string) (Reply, error) {
 
 // ListenTasks lets the server announce tasks as params, those of subscriptions/listen, have it. It returns when ctx or
 // the session ends, or when the server ends the request or refuses it. accepted is called with the raw ids that the
-// server accepts, and then heard with each raw task. Both must not block. The error is a *Failure, or the cause of ctx.
-func (s *Session) ListenTasks(ctx context.Context, params []byte, accepted, heard func(raw []byte)) error {
+// server accepts, and then heard with each raw task. Both must not block. Of 1,000 such requests in a session, 500 may
+// be of one caller. The error is a *Failure, or the cause of ctx.
+func (s *Session) ListenTasks(
+	ctx context.Context, caller string, params []byte, accepted, heard func(raw []byte),
+) error {
 	if !s.modern {
 		return s.failure(reason.Unavailable, "it does not speak %s", protocol.V20260728)
 	}
-	if s.calls.listening() >= maxTaskListeners {
-		return s.failure(reason.Overloaded, "%d requests listen to its tasks already", maxTaskListeners)
+	if all, own := s.calls.listening(caller); all >= maxTaskListeners || own >= callerListenersMax {
+		return s.failure(reason.Overloaded, "%d requests listen to its tasks already, %d of the caller", all, own)
 	}
-	_, err := s.Call(ctx, &Call{Method: protocol.MethodListen, Params: params, heard: heard, listens: func(filter []byte) {
-		accepted(jsonrpc.Get(filter, protocol.MemberTasks))
-	}})
+	_, err := s.Call(ctx, &Call{
+		Method: protocol.MethodListen, Params: params, Caller: caller, heard: heard,
+		listens: func(filter []byte) { accepted(jsonrpc.Get(filter, protocol.MemberTasks)) },
+	})
 	return err
 }
 

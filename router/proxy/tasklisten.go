@@ -83,7 +83,7 @@ func (l *taskListener) listen(server string, names map[string]string, answers ch
 	}
 	slices.Sort(own)
 	var told atomic.Bool
-	err := serversOf(l.s.Surface, l.x).Sessions().ListenTasks(l.ctx, server, own, func(raw []byte) {
+	err := serversOf(l.s.Surface, l.x).Sessions().ListenTasks(l.ctx, server, l.x.Caller.ID, own, func(raw []byte) {
 		var accepted []string
 		for _, id := range jsonrpc.Elements(raw) {
 			if known := names[jsonrpc.Text(id)]; known != "" && !slices.Contains(accepted, known) {

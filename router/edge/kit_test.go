@@ -60,6 +60,7 @@ func newWire(t testing.TB, o edge.Options) *wire {
 	return w
 }
 
+// header are headers of a request. One with several lines is sent as often.
 type header map[string]string
 
 // do sends a request and returns the open response.
@@ -78,7 +79,7 @@ func (w *wire) do(ctx context.Context, method, path, body string, h header) *htt
 		} else if v == "" {
 			r.Header.Del(k)
 		} else {
-			r.Header.Set(k, v)
+			r.Header[http.CanonicalHeaderKey(k)] = strings.Split(v, "\n")
 		}
 	}
 	resp, err := w.client.Do(r)

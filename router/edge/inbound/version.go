@@ -55,6 +55,8 @@ func CheckVersion(h http.Header, in *Message, supported bool) *jsonrpc.Error {
 	v := protocol.Version(jsonrpc.Text(in.Version))
 	if h != nil && supported {
 		switch hv := HeaderVersion(h); {
+		case len(h["Mcp-Protocol-Version"]) > 1:
+			return mismatch("MCP-Protocol-Version appears twice")
 		case hv == "" && v == protocol.V20260728:
 			return mismatch("the MCP-Protocol-Version header is missing")
 		case hv != "" && hv != v:
@@ -98,11 +100,12 @@ func removed(method string) bool {
 
 // checkNameHeaders compares Mcp-Method and Mcp-Name with the body.
 func checkNameHeaders(h http.Header, m *jsonrpc.Message) *jsonrpc.Error {
-	switch method := h.Get(mcp.HeaderMethod); method {
-	case m.Method:
-	case "":
+	switch method := h.Get(mcp.HeaderMethod); {
+	case len(h.Values(mcp.HeaderMethod)) > 1:
+		return mismatch("Mcp-Method appears twice")
+	case method == "":
 		return mismatch("the Mcp-Method header is missing")
-	default:
+	case method != m.Method:
 		return mismatch("Mcp-Method and the method differ")
 	}
 	member := protocol.NamedBy(m.Method)

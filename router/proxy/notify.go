@@ -186,10 +186,10 @@ type clientRequest struct {
 }
 
 // begin returns the params of a request with the router's own token, if they have a token, and a function that ends
-// it.
+// it. Clients without a session, as since 2026-07-28, report no progress: one could guess the tokens of others.
 func (r *clientRequests) begin(session string, q downstream.ServerRequest) (_ []byte, end func()) {
 	token := jsonrpc.Get(q.Params, "_meta", "progressToken")
-	if !jsonrpc.ValidID(token) {
+	if session == "" || !jsonrpc.ValidID(token) {
 		return q.Params, func() {}
 	}
 	r.mu.Lock()

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +185,29 @@ func TestClientsProgressOnQuestions(t *testing.T) {
 			t.Errorf("%s: got %q and %q at the other server, want %q", transport, got, idle.got("notifications/progress"), want)
 		}
 		w.stop()
+	}
+}
+
+// Clients of 2026-07-28 have no session that tells them apart, and report no progress on what others are asked.
+func TestNobodyReportsProgressForOthers(t *testing.T) {
+	s := newServer("ask")
+	asking(s)
+	w := newWorld(t, nil, place{"s", overPipe, s, ""})
+	meta := strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":{"sampling":{}}`, 1)
+	params := "{" + meta + "," + askParams("s", "sampling/createMessage", `{"_meta":{"progressToken":"t"}}`)[1:]
+	a := w.modernWith(http.Header{}, proxyPath, "tools/call", params, "s__ask")
+	if !strings.Contains(a.result, `"progressToken"`) {
+		t.Fatalf("got %s %s %s, want the question", a.result, a.err, a.refused)
+	}
+	other := w.newClient(proxyPath)
+	other.header.Set("MCP-Protocol-Version", "2026-07-28")
+	for _, token := range []string{`"t"`, "0", "1", "2"} {
+		other.notify("notifications/progress", "{"+modernMeta+`,"progress":1,"progressToken":`+token+"}")
+	}
+	other.notify("notifications/custom", "{"+modernMeta+"}")
+	mcptest.Eventually(t, "the last notification", func() bool { return len(s.got("notifications/custom")) == 1 })
+	if got := s.got("notifications/progress"); len(got) > 0 {
+		t.Errorf("got %q at the server, want nothing", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -81,10 +82,14 @@ func Attributed(name string, reply link.Reply) (link.Reply, error) {
 	return own, nil
 }
 
-// asking refuses replies that ask for what the server may not ask.
+// asking refuses replies that ask for what the server may not ask, and those of 2026-07-28 whose result is no object.
 func asking(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		reply, err := next(ctx, r)
+		if err == nil && reply.Err == nil && (r.Modern || reply.Modern) && !bytes.HasPrefix(reply.Result, []byte("{")) {
+			in := input{Request: r}
+			return link.Reply{}, in.fails("its result is not an object")
+		}
 		asked := server.Asked
 		if r.Task != "" {
 			reply.Names |= jsonrpc.NameResultType // it may have requests without a resultType

@@ -70,15 +70,19 @@ func TestLostContinuation(t *testing.T) {
 	}
 }
 
-// A result of another kind than the known ones is no success.
+// A result of another kind than the known ones is no success, nor is one that is no object.
 func TestUnknownResultType(t *testing.T) {
-	for _, kind := range []string{`"riddle"`, `7`, `{}`} {
+	for result, want := range map[string]string{
+		`{"resultType":"riddle","content":[]}`: `unknown resultType "riddle"`, `{"resultType":7}`: "unknown resultType 7",
+		`{"resultType":{}}`: "unknown resultType {}", `{"resultType":"task"}`: `unknown resultType "task"`,
+		`[]`: "not an object", `7`: "not an object", `"x"`: "not an object", `null`: "not an object",
+	} {
 		m := start(t, pipes([]string{"a"}, modern(tool("raw"))))
 		r := request("a", "raw")
-		r.Params = []byte(`{"name":"raw","result":{"resultType":` + kind + `,"content":[]}}`)
+		r.Params = []byte(`{"name":"raw","result":` + result + `}`)
 		_, err := m.Call(t.Context(), r)
-		if f := failureOf(err); f.Reason != reason.Protocol || !strings.Contains(f.Message, "resultType") {
-			t.Errorf("%s: got %v, want a failure that names it", kind, err)
+		if f := failureOf(err); f.Reason != reason.Protocol || !strings.Contains(f.Message, want) {
+			t.Errorf("%s: got %v, want a failure that says %s", result, err, want)
 		}
 	}
 }

@@ -65,7 +65,8 @@ func ValueOf(
 	return textValue(text), text, blocks, isError, nil
 }
 
-// readContent reads the list of content blocks. Any other value counts as an empty list.
+// readContent reads the list of content blocks. Any other value counts as an empty list. Blocks without a type are left
+// out.
 func readContent(d *jsontext.Decoder) (texts []string, blocks []json.RawMessage, err error) {
 	if d.PeekKind() != '[' {
 		return nil, nil, d.SkipValue()
@@ -78,9 +79,11 @@ func readContent(d *jsontext.Decoder) (texts []string, blocks []json.RawMessage,
 		if err != nil {
 			return nil, nil, err
 		}
-		if text, ok := textBlock(block); ok {
+		switch kind, text := textBlock(block); kind {
+		case "":
+		case "text":
 			texts = append(texts, text)
-		} else {
+		default:
 			blocks = append(blocks, json.RawMessage(bytes.Clone(block)))
 		}
 	}
@@ -88,19 +91,20 @@ func readContent(d *jsontext.Decoder) (texts []string, blocks []json.RawMessage,
 	return texts, blocks, err
 }
 
-func textBlock(block jsontext.Value) (text string, ok bool) {
+// textBlock returns the members type and text of a block; empty if they are no strings.
+func textBlock(block jsontext.Value) (kind, text string) {
 	for name, value := range memberSeq(block) {
 		if value.Kind() != '"' {
 			continue
 		}
 		switch name {
 		case "type":
-			ok = string(value) == `"text"`
+			kind = unquote(value)
 		case "text":
 			text = unquote(value)
 		}
 	}
-	return text, ok
+	return kind, text
 }
 
 func textValue(text string) json.RawMessage {

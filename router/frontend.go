@@ -90,6 +90,10 @@ func (f *Frontend) Serve(ctx context.Context, x *edge.Exchange) {
 func (f *Frontend) call(ctx context.Context, x *edge.Exchange) {
 	name := jsonrpc.Text(jsonrpc.Get(x.Message.Params, "name"))
 	switch {
+	case x.Version.AtLeast(protocol.V20260728) && x.Message.Names.Has(jsonrpc.NameRequestState) &&
+		jsonrpc.Get(x.Message.Params, "requestState") != nil: // the edge continues what waits for it
+		x.Fail(edge.ErrNoRoundTrip)
+		return
 	case !f.offers(name):
 		f.hidden(ctx, x, name)
 		return

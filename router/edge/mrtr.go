@@ -400,6 +400,10 @@ func (t *mrtr) end() {
 	}
 }
 
+// ErrNoRoundTrip answers a requestState that continues no request of the caller.
+var ErrNoRoundTrip = inbound.InvalidParams("unknown or expired requestState, which is valid for 10 minutes, or for 1 " +
+	"minute while another client waits to be asked by the server; call again without it")
+
 // isRetry reports whether a request continues a multi round-trip request of the edge.
 func isRetry(in *inbound.Message) bool {
 	return in.Version != nil && in.Names.Has(jsonrpc.NameRequestState) &&
@@ -411,14 +415,12 @@ func isRetry(in *inbound.Message) bool {
 func (ep *endpoint) retry(
 	caller auth.Caller, in *inbound.Message, sender output.Sender, conn <-chan struct{},
 ) (*mrtr, *roundTrip, *jsonrpc.Error) {
-	stale := inbound.InvalidParams("unknown or expired requestState, which is valid for 10 minutes, or for 1 minute while " +
-		"another client waits to be asked by the server; call again without it")
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
 	found, _ := ep.edge.mrtrs.byState.Load(state)
 	t, _ := found.(*mrtr)
 	if t == nil || t.endpoint != ep || t.x.Caller.Owner() != caller.Owner() || !sameRequest(&t.x.Message, &in.Message) ||
 		!ep.edge.mrtrs.byState.CompareAndDelete(state, t) {
-		return nil, nil, stale
+		return nil, nil, ErrNoRoundTrip
 	}
 	table := t.x.entry.table
 	if !table.rename(t.x, in.ID) {
@@ -427,7 +429,7 @@ func (ep *endpoint) retry(
 	r := newRoundTrip(in, sender, conn)
 	if !t.resume(r, jsonrpc.Get(in.Params, "inputResponses")) {
 		table.freeID(t.x)
-		return nil, nil, stale
+		return nil, nil, ErrNoRoundTrip
 	}
 	return t, r, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agenticnexus/agenticnexus/cmd/nexus/app"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
@@ -132,5 +133,49 @@ func TestServersAskModernClients(t *testing.T) {
 		if len(reply.notes) != 2 {
 			t.Errorf("%s: got %d reports of progress, want one with each leg", path, len(reply.notes))
 		}
+	}
+}
+
+// A requestState continues the request of its caller on its path, once; all others are refused.
+func TestForeignRequestStates(t *testing.T) {
+	asker := peerTool{"book", object, func(c *peerCall) (string, string) {
+		return textResult(string(c.ask("elicitation/create", `{"message":"Which city?"}`).Result)), ""
+	}}
+	r, p := withPeer(t, nil, func(o *app.Options) { o.Config.Auth.APIKeys = keys("ann", "bob") }, asker)
+	call := func(key, path, state string) (int, []byte) {
+		tool, more := "peer__book", ""
+		if path == "/servers/peer/mcp" {
+			tool = "book"
+		}
+		if state != "" {
+			more = `"inputResponses":{"q1":{"action":"decline"}},"requestState":` + state + ","
+		}
+		resp, body := r.raw("POST", path, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`",`+more+strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":{"elicitation":{}}`, 1)+`}}`,
+			map[string]string{"X-API-Key": key, "Content-Type": "application/json", "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool})
+		return resp.StatusCode, []byte(body)
+	}
+	for _, path := range []string{"/proxy/mcp", "/servers/peer/mcp", "/mcp"} {
+		_, first := call("ann", path, "")
+		state := string(jsonrpc.Get(first, "result", "requestState"))
+		for what, row := range map[string][3]string{
+			"another caller": {"bob", path, state},
+			"forged":         {"ann", path, `"nexus-` + strings.Repeat("A", 26) + `"`},
+			"another path":   {"ann", map[bool]string{true: "/mcp", false: "/proxy/mcp"}[path == "/proxy/mcp"], state},
+			"of a server":    {"ann", "/mcp", `"s"`},
+			"no text":        {"ann", "/mcp", `7`},
+		} {
+			if status, got := call(row[0], row[1], row[2]); status != 400 || string(jsonrpc.Get(got, "error", "code")) != "-32602" || !strings.Contains(string(got), "call again without it") {
+				t.Errorf("%s, %s: got %d %s, want 400 and -32602", path, what, status, got)
+			}
+		}
+		if status, got := call("ann", path, state); status != 200 || !strings.Contains(string(got), "decline") {
+			t.Errorf("%s: got %d %q %s, want the result", path, status, state, got)
+		}
+		if status, got := call("ann", path, state); status != 400 {
+			t.Errorf("%s, again: got %d %s, want 400", path, status, got)
+		}
+	}
+	if got := len(p.calls()); got != 3 {
+		t.Errorf("got %d calls at the server, want one for each path", got)
 	}
 }

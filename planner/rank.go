@@ -2,7 +2,6 @@ package planner
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/plan"
@@ -34,9 +33,10 @@ type without struct {
 	server string
 }
 
-// Has implements Tools. The index has what one caller alone sees of a server under its name and a zero byte.
+// Has implements Tools. The server may have its name in the index.
 func (w without) Has(server, tool string) bool {
-	return !strings.HasPrefix(server+"\x00", w.server+"\x00") && w.Tools.Has(server, tool)
+	of, _ := search.Owner(server)
+	return of != w.server && w.Tools.Has(server, tool)
 }
 
 // Ranking ranks tools by an index of the whole catalog and keeps what a query may use.

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -60,8 +59,8 @@ func (u usable) Servers() (servers []planner.Server) {
 
 // Has implements planner.Tools. The server may have its name in the index.
 func (u usable) Has(server, tool string) bool {
-	server, caller, own := strings.Cut(server, ownMark)
-	if own && caller != u.caller {
+	server, owner := search.Owner(server)
+	if owner != "" && owner != u.caller {
 		return false
 	}
 	return (u.visible == nil || u.visible(server, tool)) && u.catalog.Has(server, tool)
@@ -78,7 +77,7 @@ func (u usable) Lookup(name string) (plan.Tool, *plan.Error) {
 
 // indexing keeps a search index up to date with the catalog. Only changed tools are analysed, once for all waiting
 // callers. A search of a catalog that is already indexed never waits. Vectors are computed in the background. What only
-// one caller sees of a server is in the index as another server, named NAME, ownMark, CALLER.
+// one caller sees of a server is in the index as another server (search.Owned).
 type indexing struct {
 	finder *search.Finder
 	known  atomic.Pointer[downstream.Catalog] // the indexed catalog
@@ -95,10 +94,7 @@ type ownTools struct {
 	used    int64
 }
 
-const (
-	ownMark   = "\x00" // in no name
-	maxOwners = 200    // callers with tools in the index; those of the one that was idle for longest go
-)
+const maxOwners = 200 // callers with tools in the index; those of the one that was idle for longest go
 
 func newIndexing(finder *search.Finder) *indexing {
 	return &indexing{finder: finder, own: map[string]*ownTools{}}
@@ -138,7 +134,7 @@ func (x *indexing) followOwn(c *downstream.Catalog, caller string, servers []str
 		}))
 	}
 	for _, server := range servers {
-		x.finder.Index().Update(server+ownMark+caller, entries(c, server, c.Of(server)))
+		x.finder.Index().Update(search.Owned(server, caller), entries(c, server, c.Of(server)))
 	}
 	x.own[caller] = &ownTools{c, servers, x.uses}
 	x.finder.Refresh()
@@ -147,7 +143,7 @@ func (x *indexing) followOwn(c *downstream.Catalog, caller string, servers []str
 // drop removes the tools of a caller. The caller of drop holds x.mu.
 func (x *indexing) drop(caller string) {
 	for _, server := range x.own[caller].servers {
-		x.finder.Index().Update(server+ownMark+caller, nil)
+		x.finder.Index().Update(search.Owned(server, caller), nil)
 	}
 	delete(x.own, caller)
 }

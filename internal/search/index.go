@@ -40,7 +40,19 @@ type posting struct {
 	score float32
 }
 
-// Update replaces the tools of one server. Unchanged tools are not analysed again; changed tools with the same text
+// ownerMark separates a server from an owner. It is in no name.
+const ownerMark = "\x00"
+
+// Owned returns the name for Update, and in SearchOptions.Allow, of what one owner alone sees of a server.
+func Owned(server, owner string) string { return server + ownerMark + owner }
+
+// Owner returns the server and the owner of a name in the index; the owner is empty if everyone sees it.
+func Owner(name string) (server, owner string) {
+	server, owner, _ = strings.Cut(name, ownerMark)
+	return server, owner
+}
+
+// Update replaces the tools of one server, or of one owner of a server (see Owned). Unchanged tools are not analysed again; changed tools with the same text
 // keep their vectors. Updates of one server must not overlap.
 func (x *Index) Update(server string, tools []Tool) {
 	x.mu.RLock()

@@ -362,20 +362,10 @@ func (c loader) logins(cfg *Config) {
 		c.failAt(mistake("", nil, "NEXUS_TOKEN_KEY has fewer than %d characters; openssl rand -hex 32 makes one", minTokenKey))
 	}
 	cfg.TokenKey = redact.Secret(key)
-	why := ""
-	switch {
-	case !cfg.PerCaller():
-		return
-	case !cfg.Auth.Required():
-		why = "callers cannot be told apart without auth.api_keys or auth.oauth; set one, or write scope: server"
-	case cfg.Cluster.Enabled():
-		why = "a cluster does not support it; write scope: server"
-	default:
-		return
-	}
 	for _, s := range cfg.Servers {
-		if s.PerCaller() && !s.Disabled {
-			c.failAt(mistake("", nil, "mcpServers.%s.auth.scope: per_caller: %s", s.Name, why))
+		if s.PerCaller() && !s.Disabled && !cfg.Auth.Required() {
+			c.failAt(mistake("", nil, "mcpServers.%s.auth.scope: per_caller: callers cannot be told apart without "+
+				"auth.api_keys or auth.oauth; set one, or write scope: server", s.Name))
 			return
 		}
 	}

@@ -28,22 +28,21 @@ type authCmd struct {
 // tokens are the flags of the auth commands.
 type tokens struct {
 	configFlag
+	cfg config.Config // that open has loaded
 }
 
 // open returns the servers with auth, or only the named one, and the token store. leave ends what the store needs.
 func (c *tokens) open(ctx context.Context, only string) (
 	servers []oauth.Server, store oauth.Store, leave func(), err error,
 ) {
-	cfg, err := config.Load(c.Config, config.Options{})
-	if err != nil {
+	if c.cfg, err = config.Load(c.Config, config.Options{}); err != nil {
 		return nil, oauth.Store{}, nil, err
 	}
-	folder, err := cfg.StateFolder()
-	if err != nil {
+	if _, err = c.cfg.StateFolder(); err != nil {
 		return nil, oauth.Store{}, nil, err
 	}
 	known := false
-	for _, s := range cfg.Servers {
+	for _, s := range c.cfg.Servers {
 		known = known || s.Name == only
 		if server, ok := s.OAuth(); ok && (only == "" || s.Name == only) {
 			servers = append(servers, server)
@@ -51,14 +50,20 @@ func (c *tokens) open(ctx context.Context, only string) (
 	}
 	switch {
 	case only == "" || len(servers) > 0:
-		if !cfg.Cluster.Enabled() {
-			return servers, oauth.NewStore(folder), func() {}, nil
+		var joined *app.Cluster
+		leave = func() {}
+		if c.cfg.Cluster.Enabled() {
+			if joined, err = app.Join(ctx, c.cfg.Cluster, slog.New(slog.DiscardHandler)); err != nil {
+				return nil, oauth.Store{}, nil, err
+			}
+			leave = joined.Close
 		}
-		joined, err := app.Join(ctx, cfg.Cluster, slog.New(slog.DiscardHandler))
-		if err != nil {
+		store, err = app.Tokens(joined, &c.cfg)
+		if err != nil && slices.ContainsFunc(servers, func(s oauth.Server) bool { return s.PerCaller() }) {
+			leave()
 			return nil, oauth.Store{}, nil, err
 		}
-		return servers, joined.Tokens(), joined.Close, nil
+		return servers, store, leave, nil
 	case known:
 		return nil, oauth.Store{}, nil, &exitError{exitUsage, fmt.Sprintf("server %s has no auth in its configuration; write auth: {} if it wants OAuth tokens", only)}
 	}
@@ -140,7 +145,7 @@ func browse(url string) {
 type authLogoutCmd struct {
 	tokens
 	Server string `arg:"" help:"Name of the server." completes:"server"`
-	Key    string `help:"Name of the API key whose login this is, at a server where each caller logs in itself." placeholder:"NAME"`
+	Key    string `help:"Name of the API key, or subject of access tokens, whose login this is, at a server where each caller logs in itself." placeholder:"NAME"`
 }
 
 func (c *authLogoutCmd) Run(w *world) error {
@@ -152,42 +157,50 @@ func (c *authLogoutCmd) Run(w *world) error {
 	if servers[0].PerCaller() != (c.Key != "") {
 		return &exitError{exitUsage, "--key is for a server with auth.scope: per_caller, which needs it"}
 	}
+	callers := []string{""}
 	if c.Key != "" {
-		if store, err = c.storeOf(store); err != nil {
+		if callers, err = c.callers(store); err != nil {
 			return err
 		}
 	}
-	known, err := oauth.Logout(w.ctx, servers[0], store)
-	switch {
-	case !known && err == nil:
-		fmt.Fprintf(w.stdout, "not logged in to %s\n", c.Server)
-		return nil
-	case !known:
-		return fmt.Errorf("cannot log out of server %s: %w", c.Server, err)
+	result := "not logged in to"
+	var unrevoked error
+	for _, caller := range callers {
+		known, err := oauth.Logout(w.ctx, servers[0], store.For(caller))
+		if !known && err != nil {
+			return fmt.Errorf("cannot log out of server %s: %w", c.Server, err)
+		}
+		if known {
+			result = "logged out of"
+		}
+		unrevoked = errors.Join(unrevoked, err)
 	}
-	fmt.Fprintf(w.stdout, "logged out of %s\n", c.Server)
-	if err != nil {
-		return &exitError{exitPartly, fmt.Sprintf("the token of server %s was deleted here but not revoked: %v", c.Server, err)}
+	fmt.Fprintf(w.stdout, "%s %s\n", result, c.Server)
+	if unrevoked != nil {
+		return &exitError{exitPartly,
+			fmt.Sprintf("the token of server %s was deleted here but not revoked: %v", c.Server, unrevoked)}
 	}
 	return nil
 }
 
-// storeOf returns the store of the tokens of the key's holder.
-func (c *authLogoutCmd) storeOf(store oauth.Store) (oauth.Store, error) {
-	cfg, err := config.Load(c.Config, config.Options{})
+// callers returns whose login ends: the holder of the key, and who has logged in under that name with a key that is no
+// longer configured, or with an access token.
+func (c *authLogoutCmd) callers(store oauth.Store) (callers []string, err error) {
+	keys, err := auth.New(c.cfg.Auth, auth.Options{})
 	if err != nil {
-		return store, err
+		return nil, err
 	}
-	keys, err := auth.New(cfg.Auth, auth.Options{})
-	if err != nil {
-		return store, err
+	holder, known := keys.Named(c.Key)
+	for _, caller := range store.Callers(c.Server) {
+		t, _ := store.For(caller).Load(c.Server) // one that cannot be read has no name
+		if caller == holder.Login || t != nil && t.Caller == c.Key {
+			callers = append(callers, caller)
+		}
 	}
-	caller, known := keys.Named(c.Key)
-	if !known {
-		return store, &exitError{exitUsage, fmt.Sprintf("the configuration has no API key %s", c.Key)}
+	if !known && len(callers) == 0 {
+		return nil, &exitError{exitUsage, fmt.Sprintf("the configuration has no API key %s, and nobody of that name has logged in", c.Key)}
 	}
-	store, err = app.SealTokens(store, &cfg)
-	return store.For(caller.Login), err
+	return callers, nil
 }
 
 type authStatusCmd struct {
@@ -199,9 +212,11 @@ type authStatusCmd struct {
 // login is one row of auth status.
 type login struct {
 	Server    string     `json:"server"`
+	Caller    string     `json:"caller,omitempty"` // name of its key, or subject of its tokens, with scope per_caller
 	URL       string     `json:"url"`
 	Flow      string     `json:"flow"`
 	LoggedIn  bool       `json:"logged_in"`
+	Since     *time.Time `json:"since,omitempty"` // when the person logged in
 	Expires   *time.Time `json:"expires,omitempty"`
 	ExpiresIn *int       `json:"expires_in,omitempty"` // seconds
 	Renewable bool       `json:"renewable"`            // without a new login
@@ -222,6 +237,11 @@ func (c *authStatusCmd) Run(w *world) error {
 		l := loginOf(s, store)
 		missing = missing || !l.LoggedIn && !l.Renewable && !s.PerCaller()
 		logins = append(logins, l)
+		if s.PerCaller() {
+			for _, s.Caller = range store.Callers(s.Name) {
+				logins = append(logins, loginOf(s, store.For(s.Caller)))
+			}
+		}
 	}
 	if c.JSON {
 		err = printJSON(w, logins)
@@ -238,20 +258,25 @@ func loginOf(s oauth.Server, store oauth.Store) login {
 	l := login{Server: s.Name, URL: s.URL, Flow: s.Flow, Scopes: []string{}}
 	l.Flow = cmp.Or(l.Flow, oauth.FlowCode)
 	l.Renewable = l.Flow == oauth.FlowClientCredentials
+	again := "run: " + oauth.LoginCommand(s.Name)
 	if s.PerCaller() {
-		l.Problem = "each caller logs in itself, at /login/" + s.Name + " of the router"
-		return l
+		again = "each caller logs in itself, at /login/" + s.Name + " of the router"
+		l.Caller = s.Caller[:min(len(s.Caller), 8)] // until its name is known
+		if s.Caller == "" {
+			l.Problem = again
+			return l
+		}
 	}
 	t, err := store.Load(s.Name)
 	switch {
 	case err != nil:
 		l.Problem = err.Error()
 	case t == nil && !l.Renewable:
-		l.Problem = "run: " + oauth.LoginCommand(s.Name)
+		l.Problem = again
 	case t == nil:
 		l.Problem = "no token yet; the router gets one when it needs it"
 	case !t.Of(s):
-		l.Problem = "the configuration has changed since; run: " + oauth.LoginCommand(s.Name)
+		l.Problem = "the configuration has changed since; " + again
 	default:
 		l.Renewable, l.Issuer = t.Renewable(), t.Issuer
 		l.Scopes = append(l.Scopes, t.Scopes...)
@@ -261,7 +286,13 @@ func loginOf(s oauth.Server, store oauth.Store) login {
 			l.Expires, l.ExpiresIn = &t.Expires, &seconds
 		}
 		if !l.LoggedIn {
-			l.Problem = "the token has ended; run: " + oauth.LoginCommand(s.Name)
+			l.Problem = "the token has ended; " + again
+		}
+	}
+	if t != nil {
+		l.Caller = cmp.Or(t.Caller, l.Caller)
+		if !t.Since.IsZero() {
+			l.Since = &t.Since
 		}
 	}
 	return l
@@ -274,9 +305,15 @@ func printLogins(w *world, logins []login) error {
 	}
 	table := tabwriter.NewWriter(w.stdout, 0, 0, 2, ' ', 0)
 	for _, l := range logins {
-		state := "not logged in"
+		server, state := l.Server, "not logged in"
+		if l.Caller != "" {
+			server += " of " + l.Caller
+		}
 		if l.LoggedIn {
 			state = "logged in"
+			if l.Since != nil {
+				state += " since " + l.Since.Local().Format("2006-01-02 15:04")
+			}
 		}
 		expires := "-"
 		switch {
@@ -292,7 +329,7 @@ func printLogins(w *world, logins []login) error {
 		if rest == "" && len(l.Scopes) > 0 {
 			rest = "scopes: " + strings.Join(l.Scopes, " ")
 		}
-		fmt.Fprintln(table, strings.Join([]string{l.Server, l.Flow, state, expires, rest}, "\t"))
+		fmt.Fprintln(table, strings.Join([]string{server, l.Flow, state, expires, rest}, "\t"))
 	}
 	return table.Flush()
 }

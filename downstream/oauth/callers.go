@@ -7,16 +7,16 @@ import (
 	"errors"
 )
 
-// ofCaller keeps the tokens of one caller under names of their own, in a folder that has nothing else. It seals each
-// with its name, so that the text of another server or caller is unreadable.
+// ofCaller keeps the tokens of one caller under names of their own. It seals each with its name, so that the text of
+// another server or caller is unreadable.
 type ofCaller struct {
 	keeper
-	caller string
+	suffix string // a separator, which no server has in its name, and the caller
 	aead   cipher.AEAD
 }
 
-// name returns the name of the text of a server, whose own name has no dot.
-func (k ofCaller) name(server string) string { return server + "." + k.caller }
+// name returns the name of the text of a server.
+func (k ofCaller) name(server string) string { return server + k.suffix }
 
 func (k ofCaller) read(server string) ([]byte, error) {
 	text, err := k.keeper.read(k.name(server))

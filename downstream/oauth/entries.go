@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
 
-// Prefixes of the keys of the entries that replicas share; the name of a server follows.
+// Prefixes of the keys of the entries that replicas share; the name of a server follows, and "/" and a caller where it
+// has tokens of its own.
 const (
 	tokenPrefix = "token/"
 	leasePrefix = "renewing/" // exists while a replica renews or replaces the token
@@ -128,4 +130,22 @@ func (e entries) look(server string) version {
 		return version{text: fmt.Sprint(entry.Revision)}
 	}
 	return version{text: string(entry.Value)}
+}
+
+func (e entries) ofCallers() (keeper, string) { return e, "/" }
+
+func (e entries) names(prefix string) (names []string) {
+	for _, entry := range e.mirror.Entries(tokenPrefix + prefix) {
+		names = append(names, strings.TrimPrefix(entry.Key, tokenPrefix))
+	}
+	return names
+}
+
+// CallerOf returns the server and the caller whose token the entry of a key has; ok is false for other entries.
+func CallerOf(key string) (server, caller string, ok bool) {
+	name, ok := strings.CutPrefix(key, tokenPrefix)
+	if ok {
+		server, caller, ok = strings.Cut(name, "/")
+	}
+	return server, caller, ok
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/atomicfile"
 )
@@ -51,4 +52,16 @@ func (f folder) look(server string) version {
 		return version{}
 	}
 	return version{file: info}
+}
+
+func (f folder) ofCallers() (keeper, string) { return folder(filepath.Join(string(f), "callers")), "." }
+
+func (f folder) names(prefix string) (names []string) {
+	files, _ := os.ReadDir(string(f)) // without the folder there are none
+	for _, file := range files {
+		if name, ok := strings.CutSuffix(file.Name(), ".json"); ok && strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -102,10 +102,14 @@ func (p *Pending) Finish(ctx context.Context, answer url.Values) (*Token, error)
 	if err != nil {
 		return nil, err
 	}
-	return p.token.request(ctx, g, p.server, url.Values{
+	t, err := p.token.request(ctx, g, p.server, url.Values{
 		"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {p.back},
 		"code_verifier": {p.verifier},
 	})
+	if err == nil {
+		t.Since = t.Began
+	}
+	return t, err
 }
 
 // wanted returns the scopes to request: those of the configuration, those that the server names, those of the login

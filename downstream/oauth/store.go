@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/agenticnexus/agenticnexus/internal/shared"
 )
@@ -36,6 +37,10 @@ type keeper interface {
 	look(server string) version
 	// where names the place of a text.
 	where(server string) string
+	// ofCallers returns what keeps the texts of callers, under the name of the server, a separator and the caller.
+	ofCallers() (k keeper, separator string)
+	// names returns the names of the texts that begin with a prefix.
+	names(prefix string) []string
 }
 
 // version is the version of a text that is kept; at most one member is set.
@@ -74,15 +79,28 @@ func (st Store) Sealed(secret []byte) (Store, error) {
 	return st, err
 }
 
-// For returns the store of the tokens of one caller, st itself for "". A store keeps them if it is a folder and Sealed.
+// For returns the store of the tokens of one caller, st itself for "". A store keeps them if it is Sealed.
 func (st Store) For(caller string) Store {
-	if caller == "" {
+	switch {
+	case caller == "":
 		return st
+	case !st.keeps() || st.aead == nil:
+		return Store{}
 	}
-	if f, ok := st.keeper.(folder); ok && st.aead != nil {
-		return Store{keeper: ofCaller{folder(filepath.Join(string(f), "callers")), caller, st.aead}}
+	k, separator := st.keeper.ofCallers()
+	return Store{keeper: ofCaller{k, separator + caller, st.aead}}
+}
+
+// Callers returns those whose tokens of a server are kept, for For.
+func (st Store) Callers(server string) (callers []string) {
+	if !st.keeps() {
+		return nil
 	}
-	return Store{}
+	k, separator := st.keeper.ofCallers()
+	for _, name := range k.names(server + separator) {
+		callers = append(callers, strings.TrimPrefix(name, server+separator))
+	}
+	return callers
 }
 
 // SharedStore returns the store in entries that replicas share. The Mirror covers SharedPrefixes.

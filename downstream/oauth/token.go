@@ -28,6 +28,8 @@ type Token struct {
 	URL     string    `json:"url"` // of the server
 	Flow    string    `json:"flow"`
 	Scopes  []string  `json:"scopes,omitempty"`
+	Caller  string    `json:"caller,omitempty"` // name of the caller who logged in; empty = it is for all
+	Since   time.Time `json:"since,omitzero"`   // when a person logged in; renewals keep it
 	Began   time.Time `json:"began"`
 	Expires time.Time `json:"expires,omitzero"` // zero = unknown
 
@@ -64,6 +66,14 @@ func (t *Token) issuedFor(s Server) bool {
 }
 
 func (t *Token) byCredentials() bool { return t.Flow == FlowClientCredentials }
+
+// loginOf returns when the login of a token began, which tells it from others; zero without a token.
+func loginOf(t *Token) (since time.Time) {
+	if t != nil {
+		since = t.Since
+	}
+	return since
+}
 
 // Renewable reports whether the token can be renewed without a person.
 func (t *Token) Renewable() bool { return t.Refresh != "" || t.byCredentials() }

@@ -28,8 +28,9 @@ type Mirror struct {
 	mu      sync.Mutex
 	entries map[string]Entry
 	own     map[string]uint64 // revisions that Put stored and the watch has not reported
-	reports map[string]uint64 // how often the watch has reported each key; keys are few, so they stay
+	reports map[string]uint64 // how often the watch has reported each key; they stay, one per server, and per caller of it
 	changed chan struct{}     // closed at the next change
+	follow  func(key string)  // see Follow; nil = nobody follows
 }
 
 // OpenMirror returns a Mirror of the entries whose keys begin with one of the prefixes, once it has them all. The error
@@ -73,9 +74,21 @@ func (m *Mirror) Close() {
 // report takes over an entry from the watch.
 func (m *Mirror) report(e Entry) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.reports[e.Key]++
 	m.apply(e)
+	follow := m.follow
+	m.mu.Unlock()
+	if follow != nil {
+		follow(e.Key)
+	}
+}
+
+// Follow calls f with the key of each entry that the watch reports from now on, when the Mirror holds it. Own changes
+// are reported, too. f must not block. There is one f at a time; nil ends it, except for a call that has begun.
+func (m *Mirror) Follow(f func(key string)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.follow = f
 }
 
 // reported returns how often the watch has reported a key.

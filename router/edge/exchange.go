@@ -336,8 +336,12 @@ func Refused(x *Exchange, server, method string, params []byte, input bool) (ref
 	return nil, input && !x.Client.Supports(method, params)
 }
 
-// LoginPath is the path of the pages on which callers log in to servers; the name of a server follows.
-const LoginPath = "/login/"
+// LoginPath is the path of the pages on which callers log in to servers; the name of a server follows. LoginAt stands
+// between them with the Home of a call that lacks the login.
+const (
+	LoginPath = "/login/"
+	LoginAt   = "at"
+)
 
 // Logins returns the URL of the pages on which the caller of x logs in to servers; the name of a server follows. It is
 // empty unless they are needed, which spares most calls its memory, and on stdio, where the router has no URL.
@@ -345,7 +349,11 @@ func Logins(x *Exchange, needed bool) string {
 	if !needed || x.request == nil {
 		return ""
 	}
-	return PublicURL(x.edge, x.request) + LoginPath
+	url := PublicURL(x.edge, x.request) + LoginPath
+	if home := Home(x.edge); home != "" {
+		url += LoginAt + "/" + home + "/"
+	}
+	return url
 }
 
 // PublicURL returns the URL of the router, without a path: that of the configured audience of access tokens, else the

@@ -253,6 +253,38 @@ func (a hop) boundElsewhere(
 	return answered, !answered
 }
 
+// Home names this replica to others, for PassOn. It is empty without any, or if this one must not act now.
+func Home(e *Edge) string {
+	if self := e.sessions.directory.Self(); self != 0 {
+		return strconv.FormatUint(self, 16)
+	}
+	return ""
+}
+
+// PassOn passes a request of a browser on to a Home, as it came. It reports whether the request is answered; it is not
+// if the home is this replica or gone.
+func PassOn(e *Edge, w http.ResponseWriter, r *http.Request, home string) bool {
+	id, err := strconv.ParseUint(home, 16, 64)
+	if err != nil || id == 0 || id == e.sessions.directory.Self() || cluster.Forwarded(r.Context()) {
+		return false
+	}
+	to, err := e.sessions.directory.At(id)
+	if err == nil {
+		err = to.Forward(w, r)
+	}
+	switch {
+	case err == nil, r.Context().Err() != nil:
+	case errors.Is(err, cluster.ErrEnded), errors.Is(err, cluster.ErrRefused), errors.Is(err, cluster.ErrMoved):
+		return false
+	case errors.Is(err, cluster.ErrCut):
+		panic(http.ErrAbortHandler) // the browser sees that the page is incomplete
+	default:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "The login cannot be reached now. Load this page again.", http.StatusServiceUnavailable)
+	}
+	return true
+}
+
 // elsewhere passes a message without a session on: a retry, or a request about tasks, to the home of its request, and
 // others while this replica drains. It reports whether the message is answered. A task whose home is gone is unknown.
 func (t *streamable) elsewhere(w http.ResponseWriter, r *http.Request, src source, in *inbound.Message) bool {

@@ -207,13 +207,13 @@ type kept struct {
 
 func openKept(a *App, folder string) kept {
 	if c := a.opts.Cluster; c != nil {
-		return kept{switches: &sharedSwitches{mirror: c.common}, tokens: oauth.SharedStore(c.common), pins: c.common}
+		return kept{switches: &sharedSwitches{mirror: c.common}, tokens: openTokens(c, &a.opts.Config, a.log), pins: c.common}
 	}
 	switches, err := openSwitches(folder)
 	if err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
-	k := kept{switches: switches, tokens: callerTokens(oauth.NewStore(folder), &a.opts.Config, a.log)}
+	k := kept{switches: switches, tokens: openTokens(nil, &a.opts.Config, a.log)}
 	if folder != "" {
 		k.lists = filepath.Join(folder, "lists")
 	}
@@ -385,6 +385,7 @@ func (a *App) Listen(ctx context.Context) error {
 	}
 	a.web.serve(limit.NewConnections(listener, limit.OpenFiles(), proxies, a.log), handler, a.log)
 	if c != nil {
+		followLogins(a, c.common)
 		follow := func(ctx context.Context) { followSwitches(ctx, a, c.common) }
 		if err := c.start(ctx, func() { a.web.ready.Store(false) }, follow); err != nil {
 			return err
@@ -436,8 +437,7 @@ func (a *App) handler() http.Handler {
 	}
 	mountProfiles(mux, a)
 	logins.New(logins.Options{
-		Path: edge.LoginPath, Keys: a.keys, Store: a.tokens, Servers: announcing{a}, Logger: a.log,
-		URL: func(r *http.Request) string { return edge.PublicURL(a.edge, r) },
+		Keys: a.keys, Store: a.tokens, Servers: announcing{a}, Edge: a.edge, Logger: a.log,
 	}).Mount(mux, a.edge.Guard)
 	metadata := a.edge.Guard(http.HandlerFunc(a.edge.ServeMetadata))
 	mux.Handle(edge.MetadataPath, metadata)

@@ -99,9 +99,6 @@ func (c *Cluster) Close() {
 // Pins returns the pins that the replicas share, for pins.Options.
 func (c *Cluster) Pins() *shared.Mirror { return c.common }
 
-// Tokens returns the OAuth tokens that the replicas share.
-func (c *Cluster) Tokens() oauth.Store { return oauth.SharedStore(c.common) }
-
 // prepare makes the replica of an App.
 func (c *Cluster) prepare(a *App) error {
 	address, err := c.cfg.Address(a.opts.Config.Listen)

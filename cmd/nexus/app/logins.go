@@ -6,32 +6,45 @@ import (
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
+	"github.com/agenticnexus/agenticnexus/internal/safe"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/router/edge/sessionid"
 	"github.com/agenticnexus/agenticnexus/router/proxy"
 )
 
-// SealTokens returns the store with a key for the tokens of callers: NEXUS_TOKEN_KEY, else one of the state folder.
-func SealTokens(store oauth.Store, cfg *config.Config) (oauth.Store, error) {
-	key := []byte(cfg.TokenKey.Reveal())
-	if len(key) == 0 {
-		folder, err := cfg.StateFolder()
-		if err != nil {
-			return store, err
-		}
-		if key, err = sessionid.DeriveKey(folder, "tokens of callers"); err != nil {
+// sealingTokens is what the key of the tokens of callers is derived for.
+const sealingTokens = "tokens of callers"
+
+// Tokens returns the tokens that the replicas of a cluster share or, if that is nil, those in the state folder. Those
+// of callers are sealed with NEXUS_TOKEN_KEY, else with a key of the cluster or of the folder. After an error the store
+// keeps none of callers.
+func Tokens(c *Cluster, cfg *config.Config) (oauth.Store, error) {
+	folder, err := cfg.StateFolder()
+	store, key := oauth.NewStore(folder), []byte(cfg.TokenKey.Reveal())
+	if c != nil {
+		store = oauth.SharedStore(c.common)
+	}
+	switch {
+	case len(key) > 0:
+	case c != nil:
+		_, key = c.ring.First(sealingTokens)
+	case err != nil:
+		return store, err
+	default:
+		if key, err = sessionid.DeriveKey(folder, sealingTokens); err != nil {
 			return store, err
 		}
 	}
 	return store.Sealed(key)
 }
 
-// callerTokens is SealTokens, for a router that uses the store without a key if there is none.
-func callerTokens(store oauth.Store, cfg *config.Config, log *slog.Logger) oauth.Store {
-	sealed, err := SealTokens(store, cfg)
+// openTokens is Tokens, for a router that uses the store without a key if there is none.
+func openTokens(c *Cluster, cfg *config.Config, log *slog.Logger) oauth.Store {
+	store, err := Tokens(c, cfg)
 	if err != nil && cfg.PerCaller() {
 		log.Warn("logins of callers cannot be kept; set state to a writable folder", "error", err)
 	}
-	return sealed
+	return store
 }
 
 // announcing are the servers that callers log in to. The clients of a caller who has logged in hear that lists have
@@ -47,4 +60,15 @@ func (a announcing) LoginEnded(name, caller string, why error) {
 	if why == nil {
 		proxy.LoggedIn(a.proxy, caller)
 	}
+}
+
+// followLogins lets callers log in and out at other replicas, until the Cluster is closed.
+func followLogins(a *App, m *shared.Mirror) {
+	m.Follow(func(key string) {
+		defer safe.Recover(a.log, "following the logins of callers", nil)
+		server, caller, ok := oauth.CallerOf(key)
+		if ok && downstream.LoginChanged(a.servers, server, caller) {
+			proxy.LoggedIn(a.proxy, caller)
+		}
+	})
 }

@@ -32,13 +32,29 @@ func (c *Cluster) TakeOver(ctx context.Context, cfg config.Config) error {
 	if err == nil {
 		err = c.takeSwitches(ctx, folder)
 	}
-	for _, server := range servers {
-		if err == nil {
-			err = oauth.TakeOver(ctx, oauth.NewStore(folder), c.Tokens(), server, c.log)
-		}
+	if err == nil {
+		err = c.takeTokens(ctx, cfg, servers)
 	}
 	if err != nil {
 		return fmt.Errorf("taking the state of %s into the cluster: %w", folder, err)
+	}
+	return nil
+}
+
+// takeTokens moves the tokens for servers, also those of callers.
+func (c *Cluster) takeTokens(ctx context.Context, cfg config.Config, servers []string) error {
+	from, unsealed := Tokens(nil, &cfg)
+	to := openTokens(c, &cfg, c.log)
+	for _, server := range servers {
+		callers := from.Callers(server)
+		if unsealed != nil && len(callers) > 0 {
+			c.log.Warn("the logins of callers stay in the state folder", "server", server, "error", unsealed)
+		}
+		for _, caller := range append(callers, "") {
+			if err := oauth.TakeOver(ctx, from.For(caller), to.For(caller), server, c.log); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -4,6 +4,9 @@
 // logs in for that caller alone. So a page that somebody else has sent cannot make a person log in for another caller
 // (MCP 2025-11-25, elicitation, URL mode: phishing). The login then belongs to that caller and to that browser, which
 // has a cookie. Its state is unguessable and serves once, within loginTime.
+//
+// A login is pending at one replica of a cluster: at the one that the address of the page names, where the call is that
+// lacks the login, else where the form arrives. The cookie names it, and other replicas pass the browser on.
 package logins
 
 import (
@@ -23,6 +26,7 @@ import (
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/auth"
 	"github.com/agenticnexus/agenticnexus/internal/texts"
+	"github.com/agenticnexus/agenticnexus/router/edge"
 )
 
 // Bounds of pending logins.
@@ -36,11 +40,10 @@ const (
 
 // Options of New. All are required.
 type Options struct {
-	Path    string // of the pages; the name of a server follows
 	Keys    *auth.Keys
 	Store   oauth.Store
 	Servers Servers
-	URL     func(r *http.Request) string // of the router, without a path
+	Edge    *edge.Edge
 	Logger  *slog.Logger
 }
 
@@ -65,7 +68,7 @@ type Pages struct {
 type pending struct {
 	server  string
 	caller  auth.Caller
-	browser string // the cookie
+	browser string // the cookie: the home of the login, ".", and a secret
 	until   time.Time
 	login   *oauth.Pending // nil while it is prepared
 }
@@ -77,10 +80,17 @@ func New(o Options) *Pages {
 
 // Mount adds the pages to a mux, guarded against foreign hosts.
 func (p *Pages) Mount(mux *http.ServeMux, guard func(http.Handler) http.Handler) {
-	page := p.Path + "{server}"
+	page := edge.LoginPath + "{server}"
 	mux.Handle("GET "+page, guard(http.HandlerFunc(p.ask)))
 	mux.Handle("POST "+page, guard(http.HandlerFunc(p.begin)))
 	mux.Handle("GET "+page+callback, guard(http.HandlerFunc(p.finish)))
+	at := edge.LoginPath + edge.LoginAt + "/{home}/{server}"
+	mux.Handle("GET "+at, guard(http.HandlerFunc(p.ask)))
+	mux.Handle("POST "+at, guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !edge.PassOn(p.Edge, w, r, r.PathValue("home")) {
+			p.begin(w, r)
+		}
+	})))
 }
 
 const callback = "/callback"
@@ -146,12 +156,12 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 		again(http.StatusNotFound, "There is no such server that "+caller.Name+" can log in to.")
 		return
 	}
-	begun := &pending{server: server, caller: caller, browser: rand.Text(), until: time.Now().Add(loginTime)}
+	begun := &pending{server: server, caller: caller, browser: edge.Home(p.Edge) + "." + rand.Text(), until: time.Now().Add(loginTime)}
 	if !p.enter(begun) {
 		again(http.StatusTooManyRequests, "Too many logins have begun. Finish one, or wait some minutes.")
 		return
 	}
-	back := p.URL(r) + p.Path + server + callback
+	back := p.back(r, server)
 	stored, _ := p.Store.For(caller.Login).Load(server) // a login also replaces what cannot be read
 	login, err := oauth.Begin(r.Context(), s, stored, back)
 	if err != nil {
@@ -167,6 +177,11 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	http.Redirect(w, r, login.URL, http.StatusSeeOther)
+}
+
+// back returns the URL to which the authorization server sends the browser back.
+func (p *Pages) back(r *http.Request, server string) string {
+	return edge.PublicURL(p.Edge, r) + edge.LoginPath + server + callback
 }
 
 // identify returns the caller of the key or token that is shown. A token for one MCP endpoint has to be for one that
@@ -202,13 +217,16 @@ func (p *Pages) finish(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(cookie); err == nil {
 		browser = c.Value
 	}
+	if home, _, _ := strings.Cut(browser, "."); edge.PassOn(p.Edge, w, r, home) {
+		return
+	}
 	found := p.take(server, answer.Get("state"), browser)
 	if found == nil {
 		show(w, http.StatusBadRequest, view{Title: "No login to " + name(r),
 			Text: "This response belongs to no login that this browser has begun within the last minutes. Nothing was stored."})
 		return
 	}
-	setCookie(w, p.URL(r)+p.Path+server+callback, "", -1)
+	setCookie(w, p.back(r, server), "", -1)
 	if err := p.store(r.Context(), found, answer); err != nil {
 		p.failed(found, err)
 		show(w, http.StatusBadGateway, view{Title: "Not logged in to " + server, Text: texts.Line(err.Error(), maxReason)})
@@ -241,6 +259,7 @@ func (p *Pages) store(ctx context.Context, l *pending, answer url.Values) error 
 	case !token.Of(s):
 		return errors.New("the server has changed meanwhile; log in again")
 	}
+	token.Caller = texts.Line(l.caller.Name, maxReason)
 	return p.Store.For(l.caller.Login).Save(ctx, token)
 }
 

@@ -227,21 +227,3 @@ func LoginEnded(m *Manager, name, caller string, why error) {
 		s.LoginFailed(why)
 	}
 }
-
-// LoginChanged tells that the token of a caller at a server may have changed, without LoginEnded: at another replica.
-// It reports whether that was a login or its end. Then the sessions that the caller had with the server end, and its
-// calls that wait for a login go on.
-func LoginChanged(m *Manager, name, caller string) bool {
-	ss := m.servers.servers
-	ss.mu.Lock()
-	var own *server.Server
-	if p := ss.callers[caller]; p != nil {
-		own = p.servers[name]
-	}
-	ss.mu.Unlock()
-	if own == nil || !own.Replaced() {
-		return false
-	}
-	ss.dismiss(name, caller)
-	return true
-}

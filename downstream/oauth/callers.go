@@ -23,11 +23,17 @@ func (k ofCaller) read(server string) ([]byte, error) {
 	if text == nil || err != nil {
 		return text, err
 	}
+	return k.open(server, text)
+}
+
+// open returns the text of a server that write has sealed.
+func (k ofCaller) open(server string, sealed []byte) ([]byte, error) {
 	n := k.aead.NonceSize()
-	if len(text) < n {
+	if len(sealed) < n {
 		return nil, errUnreadable
 	}
-	if text, err = k.aead.Open(nil, text[:n], text[n:], []byte(k.name(server))); err != nil {
+	text, err := k.aead.Open(nil, sealed[:n], sealed[n:], []byte(k.name(server)))
+	if err != nil {
 		return nil, errUnreadable
 	}
 	return text, nil

@@ -3,6 +3,7 @@ package oauth
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -141,11 +142,21 @@ func (e entries) names(prefix string) (names []string) {
 	return names
 }
 
-// CallerOf returns the server and the caller whose token the entry of a key has; ok is false for other entries.
-func CallerOf(key string) (server, caller string, ok bool) {
-	name, ok := strings.CutPrefix(key, tokenPrefix)
-	if ok {
-		server, caller, ok = strings.Cut(name, "/")
+// NewLogin returns whose token of which server a changed entry has, if that is of another login than before, or gone.
+// Renewals do not count.
+func (st Store) NewLogin(before, now shared.Entry) (server, caller string, changed bool) {
+	name, isToken := strings.CutPrefix(now.Key, tokenPrefix)
+	server, caller, isCallers := strings.Cut(name, "/")
+	if !isToken || !isCallers || st.aead == nil || bytes.Equal(before.Value, now.Value) {
+		return "", "", false
 	}
-	return server, caller, ok
+	k := ofCaller{suffix: "/" + caller, aead: st.aead}
+	since := func(sealed []byte) (since string) {
+		var t Token
+		if text, err := k.open(server, sealed); err == nil && json.Unmarshal(text, &t) == nil {
+			since = t.Since.String()
+		}
+		return since
+	}
+	return server, caller, since(before.Value) != since(now.Value)
 }

@@ -42,7 +42,6 @@ type Source struct {
 	token   *Token    // nil = none
 	version version   // of token as it was kept when last read
 	looked  time.Time // when the store was last checked
-	login   time.Time // loginOf the token that was kept when it was first checked
 	renewal *renewal  // the current renewal; nil = none
 	trouble           // with token, or with getting one
 }
@@ -83,17 +82,6 @@ func (s *Source) Has() bool {
 	defer s.mu.Unlock()
 	s.look(time.Now(), true)
 	return s.token != nil
-}
-
-// Replaced reports whether the login that the Source has found first was replaced or deleted, or that there is one now.
-func (s *Source) Replaced() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.looked.IsZero() {
-		return false
-	}
-	t, _ := s.store.Load(s.server.Name) // what cannot be read serves nobody
-	return !loginOf(t).Equal(s.login)
 }
 
 // Lacks returns the scopes that the server asked for and the token lacks, at most maxScopes.
@@ -173,18 +161,14 @@ func (s *Source) look(now time.Time, atOnce bool) {
 	if !atOnce && s.token != nil && s.why == nil && now.Sub(s.looked) < lookAgain {
 		return
 	}
-	first := s.looked.IsZero()
 	s.looked = now
 	if kept := s.store.look(s.server.Name); s.token == nil && s.why == nil || !s.version.same(kept) {
-		t := s.read(kept)
-		if first {
-			s.login = loginOf(t)
-		}
+		s.read(kept)
 	}
 }
 
-// read takes over the token that is kept, and returns it. The caller holds s.mu.
-func (s *Source) read(kept version) *Token {
+// read takes over the token that is kept. The caller holds s.mu.
+func (s *Source) read(kept version) {
 	t, err := s.store.Load(s.server.Name)
 	s.version, s.token, s.trouble = kept, nil, trouble{}
 	switch {
@@ -198,7 +182,6 @@ func (s *Source) read(kept version) *Token {
 	default:
 		s.why = s.person(nobody(s.server))
 	}
-	return t
 }
 
 // nobody tells that there is no token.

@@ -67,14 +67,6 @@ func (t *Token) issuedFor(s Server) bool {
 
 func (t *Token) byCredentials() bool { return t.Flow == FlowClientCredentials }
 
-// loginOf returns when the login of a token began, which tells it from others; zero without a token.
-func loginOf(t *Token) (since time.Time) {
-	if t != nil {
-		since = t.Since
-	}
-	return since
-}
-
 // Renewable reports whether the token can be renewed without a person.
 func (t *Token) Renewable() bool { return t.Refresh != "" || t.byCredentials() }
 

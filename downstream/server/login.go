@@ -145,8 +145,5 @@ func (l *Login) LoginFailed(why error) {
 // HasToken reports whether the server's caller has logged in. The token may be useless.
 func (l *Login) HasToken() bool { return l.tokens != nil && l.tokens.Has() }
 
-// Replaced reports whether the login that the sessions of the server's caller have was replaced or has ended.
-func (l *Login) Replaced() bool { return l.tokens != nil && l.tokens.Replaced() }
-
 // Lacks returns the scopes that the server has asked for and the caller's token lacks.
 func (l *Login) Lacks() []string { return l.tokens.Lacks() }

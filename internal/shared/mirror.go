@@ -27,10 +27,10 @@ type Mirror struct {
 
 	mu      sync.Mutex
 	entries map[string]Entry
-	own     map[string]uint64 // revisions that Put stored and the watch has not reported
-	reports map[string]uint64 // how often the watch has reported each key; they stay, one per server, and per caller of it
-	changed chan struct{}     // closed at the next change
-	follow  func(key string)  // see Follow; nil = nobody follows
+	own     map[string]uint64       // revisions that Put stored and the watch has not reported
+	reports map[string]uint64       // how often the watch has reported each key; they stay, one per server, and per caller of it
+	changed chan struct{}           // closed at the next change
+	follow  func(before, now Entry) // see Follow; nil = nobody follows
 }
 
 // OpenMirror returns a Mirror of the entries whose keys begin with one of the prefixes, once it has them all. The error
@@ -75,17 +75,14 @@ func (m *Mirror) Close() {
 func (m *Mirror) report(e Entry) {
 	m.mu.Lock()
 	m.reports[e.Key]++
-	m.apply(e)
-	follow := m.follow
+	tell := m.apply(e)
 	m.mu.Unlock()
-	if follow != nil {
-		follow(e.Key)
-	}
+	tell()
 }
 
-// Follow calls f with the key of each entry that the watch reports from now on, when the Mirror holds it. Own changes
-// are reported, too. f must not block. There is one f at a time; nil ends it, except for a call that has begun.
-func (m *Mirror) Follow(f func(key string)) {
+// Follow calls f with each entry that others change from now on, before and after it, when the Mirror holds it. Some of
+// the Mirror's own changes are among them. Calls may be concurrent and must not block. There is one f.
+func (m *Mirror) Follow(f func(before, now Entry)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.follow = f
@@ -98,18 +95,24 @@ func (m *Mirror) reported(key string) uint64 {
 	return m.reports[key]
 }
 
-// apply takes over an entry, unless a later own one is known. mu is held.
-func (m *Mirror) apply(e Entry) {
+// apply takes over an entry, unless a later own one is known. mu is held. What follows the Mirror is told by a call of
+// tell, without mu.
+func (m *Mirror) apply(e Entry) (tell func()) {
+	before, follow := m.entries[e.Key], m.follow
 	switch {
 	case e.Revision == 0:
 		delete(m.entries, e.Key)
 	case e.Revision < m.own[e.Key]:
-		return
+		return func() {}
 	default:
 		m.entries[e.Key] = e
 	}
 	delete(m.own, e.Key)
 	m.wake()
+	if follow == nil || before.Revision == e.Revision {
+		return func() {}
+	}
+	return func() { follow(before, e) }
 }
 
 func (m *Mirror) wake() {
@@ -208,11 +211,13 @@ func (m *Mirror) Refresh(ctx context.Context, key string) error {
 	if err != nil && !errors.Is(err, ErrUnreadable) {
 		return err
 	}
+	tell := func() {}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.reports[key] == reports {
-		m.apply(e)
+		tell = m.apply(e)
 	}
+	m.mu.Unlock()
+	tell()
 	return nil
 }
 

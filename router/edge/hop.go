@@ -261,16 +261,16 @@ func Home(e *Edge) string {
 	return ""
 }
 
-// PassOn passes a request of a browser on to a Home, as it came. It reports whether the request is answered; it is not
-// if the home is this replica or gone.
-func PassOn(e *Edge, w http.ResponseWriter, r *http.Request, home string) bool {
+// PassOn passes a request of a browser on to a Home, as it came. body is that of a POST. It reports whether the request
+// is answered; it is not if the home is this replica or gone.
+func PassOn(e *Edge, w http.ResponseWriter, r *http.Request, home string, body []byte) bool {
 	id, err := strconv.ParseUint(home, 16, 64)
 	if err != nil || id == 0 || id == e.sessions.directory.Self() || cluster.Forwarded(r.Context()) {
 		return false
 	}
 	to, err := e.sessions.directory.At(id)
 	if err == nil {
-		err = to.Forward(w, r)
+		err = to.Forward(w, original(r.Context(), r, body))
 	}
 	switch {
 	case err == nil, r.Context().Err() != nil:

@@ -62,13 +62,12 @@ func (a announcing) LoginEnded(name, caller string, why error) {
 	}
 }
 
-// followLogins lets callers log in and out at other replicas, until the Cluster is closed.
+// followLogins lets callers log in and out elsewhere: at other replicas, or by a command.
 func followLogins(a *App, m *shared.Mirror) {
-	m.Follow(func(key string) {
+	m.Follow(func(before, now shared.Entry) {
 		defer safe.Recover(a.log, "following the logins of callers", nil)
-		server, caller, ok := oauth.CallerOf(key)
-		if ok && downstream.LoginChanged(a.servers, server, caller) {
-			proxy.LoggedIn(a.proxy, caller)
+		if server, caller, changed := a.tokens.NewLogin(before, now); changed {
+			announcing{a}.LoginEnded(server, caller, nil)
 		}
 	})
 }

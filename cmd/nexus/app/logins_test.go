@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"io"
 	mathrand "math/rand/v2"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -33,22 +31,7 @@ import (
 // mailbox is a server where everybody has tools of their own, behind an authorization server.
 func mailbox(t *testing.T, o *mcptest.OAuth) downstream.ServerConfig {
 	t.Helper()
-	s := &mcptest.Server{Stateless: true}
-	s.OnHTTP = func(w http.ResponseWriter, r *http.Request, m mcptest.Message) bool {
-		result, user := "", r.Header.Get("X-User")
-		switch m.Method {
-		case "tools/list":
-			result = `{"tools":[{"name":"whoami","description":"Tells whose mailbox it is",` + object + `},{"name":"of_` + user + `",` + object + `}]}`
-		case "tools/call":
-			result = textResult("mail of " + user)
-		default:
-			return false
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, m.Response(result))
-		return true
-	}
-	t.Cleanup(mcptest.ServeOAuth(o, s))
+	t.Cleanup(mcptest.ServeOAuth(o, mcptest.Mailbox()))
 	c := server("mail", o.URL+"/mcp")
 	c.Auth = &oauth.Config{Scope: oauth.ScopePerCaller}
 	return c
@@ -66,41 +49,33 @@ func withMail(t *testing.T, o *mcptest.OAuth) func(*app.Options) {
 // browser is a person's browser.
 type browser struct {
 	t *testing.T
-	http.Client
+	*mcptest.Browser
 }
 
 func newBrowser(t *testing.T, person string) *browser {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	jar.SetCookies(&url.URL{Scheme: "http", Host: "127.0.0.1"}, []*http.Cookie{{Name: "person", Value: person}})
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &browser{t, http.Client{Jar: jar, Transport: transport, Timeout: deadline}}
+	b := mcptest.NewBrowser(person)
+	t.Cleanup(b.CloseIdleConnections)
+	return &browser{t, b}
 }
 
 // text returns the page that a response has.
 func (b *browser) text(resp *http.Response, err error) (int, string) {
 	b.t.Helper()
+	status, page, err := mcptest.Page(resp, err)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	return status, page
 }
 
 // enter shows a key on the page at an address, and goes where that leads.
 func (b *browser) enter(address, key string) (status int, page string) {
 	b.t.Helper()
-	if status, page = b.text(b.Get(address)); !strings.Contains(page, "<form") {
-		b.t.Fatalf("%s: got %d %s, want a form", address, status, page)
+	status, page, err := b.Enter(address, key)
+	if err != nil {
+		b.t.Fatal(err)
 	}
-	return b.text(b.PostForm(address, url.Values{"key": {key}}))
+	return status, page
 }
 
 // logIn is like enter, for a login that succeeds.

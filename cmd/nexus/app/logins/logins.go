@@ -10,12 +10,14 @@
 package logins
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"embed"
 	"errors"
 	"html/template"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -86,11 +88,7 @@ func (p *Pages) Mount(mux *http.ServeMux, guard func(http.Handler) http.Handler)
 	mux.Handle("GET "+page+callback, guard(http.HandlerFunc(p.finish)))
 	at := edge.LoginPath + edge.LoginAt + "/{home}/{server}"
 	mux.Handle("GET "+at, guard(http.HandlerFunc(p.ask)))
-	mux.Handle("POST "+at, guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !edge.PassOn(p.Edge, w, r, r.PathValue("home")) {
-			p.begin(w, r)
-		}
-	})))
+	mux.Handle("POST "+at, guard(http.HandlerFunc(p.begin)))
 }
 
 const callback = "/callback"
@@ -136,8 +134,12 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 		again(http.StatusForbidden, "Another site has sent this form. Enter the key here.")
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
+	form, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
+	if err == nil {
+		r.Body = io.NopCloser(bytes.NewReader(form))
+		err = r.ParseForm()
+	}
+	if err != nil {
 		again(http.StatusBadRequest, "The form cannot be read.")
 		return
 	}
@@ -149,6 +151,8 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 		return
 	case !present || caller.Login == "":
 		again(http.StatusUnauthorized, "An API key or an access token is needed.")
+		return
+	case edge.PassOn(p.Edge, w, r, r.PathValue("home"), form):
 		return
 	}
 	s, ok := p.Servers.LoginAt(server, caller.Login)
@@ -217,7 +221,7 @@ func (p *Pages) finish(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(cookie); err == nil {
 		browser = c.Value
 	}
-	if home, _, _ := strings.Cut(browser, "."); edge.PassOn(p.Edge, w, r, home) {
+	if home, _, _ := strings.Cut(browser, "."); edge.PassOn(p.Edge, w, r, home, nil) {
 		return
 	}
 	found := p.take(server, answer.Get("state"), browser)

@@ -28,7 +28,7 @@ type Mirror struct {
 	mu      sync.Mutex
 	entries map[string]Entry
 	own     map[string]uint64       // revisions that Put stored and the watch has not reported
-	reports map[string]uint64       // how often the watch has reported each key; they stay, one per server, and per caller of it
+	reports map[string]uint64       // how often the watch has reported each key; they stay, some per server or caller
 	changed chan struct{}           // closed at the next change
 	follow  func(before, now Entry) // see Follow; nil = nobody follows
 }

@@ -139,6 +139,9 @@ func (ss *servers) caller(caller string) *personal {
 func (ss *servers) dismiss(name string, callers ...string) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	if ss.ctx.Err() != nil {
+		return // stop closes all
+	}
 	for caller, p := range ss.callers {
 		if s := p.servers[name]; s != nil && (len(callers) == 0 || slices.Contains(callers, caller)) {
 			delete(p.servers, name)

@@ -1,15 +1,19 @@
 package oauth_test
 
 import (
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agenticnexus/agenticnexus/downstream/oauth"
 	"github.com/agenticnexus/agenticnexus/internal/redact"
+	"github.com/agenticnexus/agenticnexus/internal/shared"
 	"github.com/agenticnexus/agenticnexus/tests/mcptest"
 )
 
@@ -92,4 +96,64 @@ func TestSource_Close(t *testing.T) {
 	if got := mask.Known(token.Access); got != token.Access {
 		t.Errorf("got %s, want that the token is forgotten", got)
 	}
+}
+
+// A replica hears of logins and logouts of callers at another one, and not of renewals, other tokens and copies.
+func TestStore_NewLogin(t *testing.T) {
+	o := &mcptest.OAuth{}
+	s, state := serve(t, o), shared.NewMemory()
+	t.Cleanup(state.Close)
+	s.Config.Scope, s.Caller = oauth.ScopePerCaller, "ann"
+	sealed := func(store oauth.Store) oauth.Store {
+		store, err := store.Sealed([]byte("secret"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	common, err := shared.OpenMirror(t.Context(), state, oauth.SharedPrefixes()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(common.Close)
+	heard := make(chan string, 10)
+	here, there := sealed(oauth.SharedStore(common)), sealed(replica(t, state))
+	common.Follow(func(before, now shared.Entry) {
+		if server, caller, changed := here.NewLogin(before, now); changed {
+			heard <- server + " of " + caller
+		}
+	})
+	want := func(what, caller string) {
+		t.Helper()
+		select {
+		case got := <-heard:
+			if got != "hr of "+caller {
+				t.Errorf("%s: heard %s, want hr of %s", what, got, caller)
+			}
+		case <-time.After(mcptest.Patience):
+			t.Fatalf("%s: heard nothing, want hr of %s", what, caller)
+		}
+	}
+	token := logIn(t, s, there.For("ann"))
+	want("a login", "ann")
+	if got := here.Callers("hr"); !slices.Equal(got, []string{"ann"}) {
+		t.Errorf("got the callers %v, want ann", got)
+	}
+	o.Forget(false)
+	open(t, s, there.For("ann"), io.Discard).must()
+	if err := there.Save(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	copied := common.Entry("token/hr/ann").Value
+	if _, err := state.Put(t.Context(), "token/hr/bob", copied, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	logIn(t, s, there.For("cid"))
+	want("a renewal, a token of all, a copied entry, and a login", "cid")
+	logIn(t, s, there.For("ann"))
+	want("another login", "ann")
+	if known, err := oauth.Logout(t.Context(), s, there.For("ann")); !known || err != nil {
+		t.Fatalf("got %t, %v, want that the token is deleted", known, err)
+	}
+	want("a logout", "ann")
 }

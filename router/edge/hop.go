@@ -253,7 +253,7 @@ func (a hop) boundElsewhere(
 	return answered, !answered
 }
 
-// Home names this replica to others, for PassOn. It is empty without any, or if this one must not act now.
+// Home names this replica to others, for PassOn. It is empty without others, or if this replica must not act now.
 func Home(e *Edge) string {
 	if self := e.sessions.directory.Self(); self != 0 {
 		return strconv.FormatUint(self, 16)

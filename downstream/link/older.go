@@ -12,8 +12,11 @@ import (
 	"github.com/agenticnexus/agenticnexus/internal/reason"
 )
 
-// maxWatches is the number of resources that are subscribed to in one session of 2026-07-28, a request each.
-const maxWatches = 100
+// Numbers of resources that are subscribed to in one session of 2026-07-28, a request each.
+const (
+	maxWatches       = 200
+	callerWatchesMax = maxWatches / 2 // by one caller
+)
 
 // Numbers of requests for announcements open in one session of 2026-07-28 beyond which none listens to tasks.
 const (
@@ -28,7 +31,13 @@ type older struct {
 
 	mu      sync.Mutex
 	level   []byte                        // of the session, raw; nil = none
-	watches map[string]context.CancelFunc // by URI
+	watches map[string]watch // by URI
+}
+
+// watch is a subscription to a resource.
+type watch struct {
+	caller string
+	cancel context.CancelFunc
 }
 
 // serve answers a request of an older version that the server of 2026-07-28 does not know. ok is false for all others.
@@ -44,7 +53,7 @@ func (o *older) serve(ctx context.Context, call *Call) (reply Reply, ok bool, er
 		switch {
 		case string(jsonrpc.Get(o.s.Initialized, "capabilities", updates.Kind, updates.Capability)) != "true":
 		case call.Method == "resources/subscribe":
-			reply, err = o.watch(ctx, uri)
+			reply, err = o.watch(ctx, call.Caller, uri)
 			return reply, true, err
 		default:
 			o.unwatch(uri)
@@ -121,22 +130,28 @@ type outcome struct {
 }
 
 // watch subscribes to a resource by a request that stays open, and is opened again when it ends.
-func (o *older) watch(ctx context.Context, uri string) (Reply, error) {
+func (o *older) watch(ctx context.Context, caller, uri string) (Reply, error) {
 	o.mu.Lock()
-	if o.watches[uri] != nil {
+	if o.watches[uri].cancel != nil {
 		o.mu.Unlock()
 		return done, nil
 	}
-	if len(o.watches) >= maxWatches {
+	own := 0
+	for _, w := range o.watches {
+		if caller != "" && w.caller == caller {
+			own++
+		}
+	}
+	if all := len(o.watches); all >= maxWatches || own >= callerWatchesMax {
 		o.mu.Unlock()
-		return Reply{}, o.s.failure(reason.Overloaded,
-			"there are %d subscriptions already; unsubscribe from some resources first", maxWatches)
+		return Reply{}, o.s.failure(reason.Overloaded, "there are %d subscriptions already, %d of the caller; unsubscribe "+
+			"from some resources first", all, own)
 	}
 	open, cancel := context.WithCancel(o.s.ctx)
 	if o.watches == nil {
-		o.watches = map[string]context.CancelFunc{}
+		o.watches = map[string]watch{}
 	}
-	o.watches[uri] = cancel
+	o.watches[uri] = watch{caller, cancel}
 	o.mu.Unlock()
 	first := make(chan outcome, 1)
 	tell := func(out outcome) {
@@ -208,8 +223,8 @@ func (s *Session) ListenTasks(
 func (o *older) unwatch(uri string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if cancel := o.watches[uri]; cancel != nil {
-		cancel()
+	if w := o.watches[uri]; w.cancel != nil {
+		w.cancel()
 		delete(o.watches, uri)
 	}
 }

@@ -94,8 +94,9 @@ func TestSubscriptionsOfOlderVersions(t *testing.T) {
 		return true
 	})
 	s := connect(t, link.Target{URL: srv.URL}, &listener{}, 1<<20)
+	caller := "ann"
 	do := func(method, uri string) (string, error) {
-		reply, err := s.Call(t.Context(), &link.Call{Method: method, Params: fmt.Appendf(nil, `{"uri":%q}`, uri)})
+		reply, err := s.Call(t.Context(), &link.Call{Caller: caller, Method: method, Params: fmt.Appendf(nil, `{"uri":%q}`, uri)})
 		return string(reply.Result) + string(jsonrpc.Get(reply.Err, "code")), err
 	}
 	for uri, want := range map[string]string{"file:///error": "-32050", "file:///ignored": "-32602"} {
@@ -112,10 +113,14 @@ func TestSubscriptionsOfOlderVersions(t *testing.T) {
 	if _, err := do("resources/subscribe", "file:///x"); failure(err).Reason != reason.Overloaded {
 		t.Errorf("one more: got %v, want it overloaded", err)
 	}
+	caller = "bob"
+	if got, err := do("resources/subscribe", "file:///y"); got != "{}" || err != nil {
+		t.Errorf("another caller: got %s, %v", got, err)
+	}
 	if got, err := do("resources/unsubscribe", "file:///0"); got != "{}" || err != nil {
 		t.Errorf("unsubscribe: got %s, %v", got, err)
 	}
-	mcptest.Eventually(t, "the end of one request", func() bool { return open.Load() == most-1 })
+	mcptest.Eventually(t, "the end of one request", func() bool { return open.Load() == most })
 	s.Close()
 	mcptest.Eventually(t, "the end of all", func() bool { return open.Load() == 0 })
 }

@@ -26,6 +26,7 @@ import (
 // spoken is how a server of one era or both answers.
 type spoken struct {
 	discover, initialize string // raw members of the responses; empty = no answer
+	late                 string // response to server/discover that follows initialize; over a stream
 	dies                 bool   // at server/discover
 	status               int    // of what answers server/discover; 0 = 200
 }
@@ -74,8 +75,16 @@ func (s *eraServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case m.IsNotification():
 		w.WriteHeader(http.StatusAccepted)
-	case !ok:
-		<-r.Context().Done()
+	case !ok: // a stream without end
+		w.Header().Set("Content-Type", "text/event-stream")
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, ": not yet\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
 	case m.Method == "server/discover" && s.status != 0:
 		status(s.status, s.discover)(w, nil)
 	default:
@@ -86,11 +95,16 @@ func (s *eraServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *eraServer) pipe() link.Target {
 	return pipe(func(conn net.Conn, lines *bufio.Reader) {
+		var first jsonrpc.ID
 		for m, ok := next(lines); ok; m, ok = next(lines) {
 			answer, ok := s.answer(m)
 			if m.Method == "server/discover" && s.dies {
 				return
 			}
+			if m.Method == "initialize" && s.late != "" {
+				fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", first, s.late)
+			}
+			first = m.ID
 			if ok {
 				fmt.Fprintln(conn, answer)
 			}
@@ -151,6 +165,20 @@ func TestEras(t *testing.T) {
 			discover: `"result":{"supportedVersions":["2025-11-25"],"capabilities":{}}`},
 			version: old, got: "server/discover " + handshake, after: handshake},
 		{name: "no answer", server: spoken{initialize: yes2025}, // it may answer the next time
+			version: old, got: "server/discover " + handshake, after: "server/discover " + handshake},
+		{name: "an answer after initialize", server: spoken{late: yes2026, initialize: yes2025},
+			version: old, got: "server/discover " + handshake, after: "server/discover " + handshake},
+		{name: "a version that is no list", server: spoken{initialize: yes2025,
+			discover: `"result":{"supportedVersions":"2026-07-28","capabilities":{}}`},
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "a result that is no object", server: spoken{discover: `"result":["2026-07-28"]`, initialize: yes2025},
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "an error that is no object", server: spoken{discover: `"error":["2026-07-28"]`, initialize: yes2025},
+			version: old, got: "server/discover " + handshake, after: handshake},
+		{name: "members of wrong types", server: spoken{initialize: yes2025,
+			discover: `"result":{"supportedVersions":[7,null,["2025-11-25"],"2026-07-28"],"capabilities":7,"_meta":[],"ttlMs":{}}`},
+			version: modern, got: "server/discover tools/call", after: "server/discover tools/call"},
+		{name: "a huge result", server: spoken{initialize: yes2025, discover: yes2026[:len(yes2026)-1] + `,"x":"` + strings.Repeat("x", 1<<20) + `"}`}, only: true,
 			version: old, got: "server/discover " + handshake, after: "server/discover " + handshake},
 		{name: "text", server: spoken{discover: "unsupported method", status: 400, initialize: yes2025}, only: true,
 			version: old, got: "server/discover " + handshake, after: handshake},

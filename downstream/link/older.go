@@ -30,7 +30,7 @@ type older struct {
 	s *Session
 
 	mu      sync.Mutex
-	level   []byte                        // of the session, raw; nil = none
+	level   []byte           // of the session, raw; nil = none
 	watches map[string]watch // by URI
 }
 

@@ -207,6 +207,12 @@ func TestCluster_Logins(t *testing.T) {
 		})
 	}
 	wantMail(t, <-c.whoami(bob), "bob")
+
+	// So does it with that of a key which is no longer configured.
+	c.edit(fmt.Sprintf(", {name: bob, sha256: %x}", sha256.Sum256([]byte("bob"))), "")
+	if out, code := c.nexus("auth", "logout", "work", "--key", "bob", "--config", c.config); code != 0 || o.Count("revoke") != 4 {
+		t.Errorf("auth logout: got %q, exit code %d and %d revocations, want two more", out, code, o.Count("revoke"))
+	}
 	for i, log := range c.logs {
 		if regexp.MustCompile(`(access|refresh|code)-\d`).MatchString(log.String()) {
 			t.Errorf("the log of %s has a token or a code", c.replicas[i].Name)
@@ -296,6 +302,30 @@ func TestCluster_LoginWhoseReplicaDies(t *testing.T) {
 		t.Errorf("got %d %s, want a login", status, text)
 	}
 	ann, _ = c.caller(other, "ann")
+	wantMail(t, <-c.whoami(ann), "ann")
+}
+
+// Without NATS those who have logged in go on, and others are told that nobody can log in now.
+func TestCluster_LoginWithoutNATS(t *testing.T) {
+	t.Parallel()
+	c := mailCluster(t, &mcptest.OAuth{}, 2)
+	one, other := c.replicas[0], c.replicas[1]
+	ann, _ := c.caller(one, "ann")
+	bob, pages := c.caller(one, "bob")
+	if status, text := c.enter("ann", other.URL()+"/login/work", "ann"); status != http.StatusOK {
+		t.Fatalf("got %d %s, want a login", status, text)
+	}
+	wantMail(t, <-c.whoami(ann), "ann")
+	call := c.whoami(bob)
+	page := <-pages
+	c.nats.Stop()
+	wantMail(t, <-c.whoami(ann), "ann")
+	if status, text := c.enter("bob", page, "bob"); status != http.StatusBadGateway || !strings.Contains(text, "cannot be reached") {
+		t.Errorf("got %d %s, want that the state cannot be reached", status, text)
+	}
+	if got := <-call; !strings.Contains(string(got.Error), "cannot be reached") {
+		t.Errorf("got %s %s, want why the login has failed", got.Error, got.Result)
+	}
 	wantMail(t, <-c.whoami(ann), "ann")
 }
 

@@ -43,12 +43,11 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.RoundTripper.RoundTrip(r)
 }
 
-// caller opens a session of a caller at a replica, which hears of changes. It sends the pages that it is asked to show.
-func (c *replicated) caller(r *clustertest.Replica, key string) (client *mcptest.Client, pages chan string) {
-	c.t.Helper()
+// client returns a client of a caller, which sends the pages that it is asked to show.
+func (c *replicated) client(router, key string) (client *mcptest.Client, pages chan string) {
 	pages = make(chan string, 10)
-	client = &mcptest.Client{
-		URL: r.URL() + "/proxy/mcp", HTTP: &http.Client{Transport: keyed{c.http.Transport, key}},
+	return &mcptest.Client{
+		URL: router + "/proxy/mcp", HTTP: &http.Client{Transport: keyed{c.http.Transport, key}},
 		Capabilities: `{"elicitation":{"url":{}}}`,
 		Answers: func(m mcptest.Message) string {
 			var p struct{ URL string }
@@ -58,7 +57,13 @@ func (c *replicated) caller(r *clustertest.Replica, key string) (client *mcptest
 			pages <- p.URL
 			return `{"action":"accept"}`
 		},
-	}
+	}, pages
+}
+
+// caller opens a session of a client at a replica, which hears of changes.
+func (c *replicated) caller(r *clustertest.Replica, key string) (client *mcptest.Client, pages chan string) {
+	c.t.Helper()
+	client, pages = c.client(r.URL(), key)
 	if err := client.Initialize(c.t.Context()); err != nil {
 		c.t.Fatal(err)
 	}
@@ -208,7 +213,16 @@ func TestCluster_Logins(t *testing.T) {
 	}
 	wantMail(t, <-c.whoami(bob), "bob")
 
-	// So does it with that of a key which is no longer configured.
+	// Requests of a client of 2026-07-28 meet any replica.
+	modern, shown := c.client(c.front, "ann")
+	modern.Version = mcptest.Modern
+	call = c.whoami(modern)
+	if status, text := c.enter("ann", <-shown, "ann"); status != http.StatusOK {
+		t.Errorf("got %d %s, want a login", status, text)
+	}
+	wantMail(t, <-call, "ann")
+
+	// The command also ends the login of a key that is no longer configured.
 	c.edit(fmt.Sprintf(", {name: bob, sha256: %x}", sha256.Sum256([]byte("bob"))), "")
 	if out, code := c.nexus("auth", "logout", "work", "--key", "bob", "--config", c.config); code != 0 || o.Count("revoke") != 4 {
 		t.Errorf("auth logout: got %q, exit code %d and %d revocations, want two more", out, code, o.Count("revoke"))

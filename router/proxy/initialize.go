@@ -62,9 +62,13 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 		if s.only != "" && answers[i] != nil {
 			return a, nil
 		}
-		if c := jsonrpc.Get(a, "capabilities"); len(c) > 0 && c[0] == '{' {
-			capabilities = mergeCapabilities(capabilities, c)
-		}
+		of := jsonrpc.Get(a, "capabilities")
+		jsonrpc.Members(of, func(name []byte, v jsonrpc.Span) bool {
+			if c := sound(string(name), v.Of(of)); c != nil {
+				capabilities = mergeCapabilities(capabilities, jsonrpc.Set(nil, string(name), c))
+			}
+			return true
+		})
 	}
 	if s.searches() && !x.Version.AtLeast(protocol.V20260728) { // where the list does not vary by client
 		capabilities = mergeCapabilities(capabilities, []byte(`{"tools":{"listChanged":true}}`))

@@ -371,7 +371,10 @@ func TestInitializeIsTheUnion(t *testing.T) {
 		{[]string{`{"tools":{"listChanged":false}}`, `{"tools":{"listChanged":true}}`, `{"tools":{"listChanged":false}}`}, `{"tools":{"listChanged":true}}`},
 		{[]string{`{"resources":{"listChanged":true}}`, `{"resources":{"subscribe":true}}`}, `{"resources":{"subscribe":true,"listChanged":true}}`},
 		{[]string{`{"logging":{},"completions":{}}`, `{"experimental":{"a":{"x":9007199254740993}}}`, `{"experimental":{"b":{}}}`}, `{"experimental":{"b":{},"a":{"x":9007199254740993}},"completions":{},"logging":{}}`},
-		{[]string{`{"future":1}`, `{"future":2}`}, `{"future":1}`},
+		{[]string{`{"future":{"n":1}}`, `{"future":{"n":2}}`}, `{"future":{"n":1}}`},
+		{[]string{`{"tools":7,"prompts":null,"logging":[],"resources":{"subscribe":1,"listChanged":"yes"},"extensions":{"x":7},"experimental":7,"future":1}`,
+			`{"tools":{"listChanged":true},"resources":{"listChanged":true}}`}, `{"tools":{"listChanged":true},"extensions":{},"resources":{"listChanged":true}}`},
+		{[]string{`{"tools":{"listChanged":7},"tools":{}}`}, `{"tools":{}}`},
 		{[]string{`{"tools":{},"tasks":{"list":{}}}`}, `{"tools":{}}`}, // a task's id does not say whose it is
 		{[]string{`null`, `{"tools":{}}`, `7`}, `{"tools":{}}`},
 	} {

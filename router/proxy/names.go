@@ -2,10 +2,12 @@ package proxy
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/agenticnexus/agenticnexus/downstream/catalog"
 	"github.com/agenticnexus/agenticnexus/internal/jsonrpc"
+	"github.com/agenticnexus/agenticnexus/internal/protocol"
 )
 
 // naming converts the names of tools, prompts and resources between servers and a surface. The zero value leaves
@@ -156,6 +158,27 @@ func (n *naming) rewriteItem(server, method string, item []byte) []byte {
 	}
 	return jsonrpc.Splice(item, jsonrpc.Edit{Span: jsonrpc.At(item, raw),
 		With: []byte(jsonrpc.StringID(write(server, jsonrpc.Text(raw))))})
+}
+
+// sound returns a raw capability without members of a wrong type, nil if it is no object: clients that read types
+// strictly would use no server because of one.
+func sound(name string, capability []byte) []byte {
+	if len(capability) == 0 || capability[0] != '{' {
+		return nil
+	}
+	out := capability
+	jsonrpc.Members(capability, func(member []byte, v jsonrpc.Span) bool {
+		value := v.Of(capability)
+		flag := slices.ContainsFunc(protocol.Announcements, func(a protocol.Announcement) bool {
+			return a.Kind == name && a.Capability == string(member)
+		})
+		if flag && string(value) != "true" && string(value) != "false" ||
+			(name == "experimental" || name == "extensions") && value[0] != '{' {
+			out = jsonrpc.Remove(out, string(member))
+		}
+		return true
+	})
+	return out
 }
 
 // mergeCapabilities returns the union of two raw capability objects. A flag is true if either is; objects are merged

@@ -64,7 +64,7 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 		}
 		of := jsonrpc.Get(a, "capabilities")
 		jsonrpc.Members(of, func(name []byte, v jsonrpc.Span) bool {
-			if c := sound(string(name), v.Of(of)); c != nil {
+			if c := typedCapability(string(name), v.Of(of)); c != nil {
 				capabilities = mergeCapabilities(capabilities, jsonrpc.Set(nil, string(name), c))
 			}
 			return true

@@ -253,6 +253,12 @@ func (k mergedKey) merge(parts []part) []byte {
 			if k.headers && !catalog.HasValidHeaders(item) {
 				continue
 			}
+			if k.names.prefixed {
+				if item = typedItem(k.method, item); item == nil {
+					k.surface.p.log.Debug("left out an item of a list without a name", "server", p.server, "method", k.method)
+					continue
+				}
+			}
 			out = append(append(out, k.names.rewriteItem(p.server, k.method, item)...), ',')
 		}
 	}

@@ -100,6 +100,28 @@ func TestListsAreWholeAndOrdered(t *testing.T) {
 	}
 }
 
+// What a server lists with wrong types keeps no client from what others list.
+func TestListsAreTyped(t *testing.T) {
+	wrong, right := newServer(), filled(1)
+	wrong.lists["tools/list"] = []string{`{"name":"a","inputSchema":{},"outputSchema":7,"_meta":[],"icons":{},"execution":1,"future":7}`}
+	wrong.lists["prompts/list"] = []string{`7`, `null`, `[]`, `{}`, `{"name":7}`, `{"name":""}`, `{"name":"a","arguments":7,"description":null}`}
+	wrong.lists["resources/list"] = []string{`7`, `{"uri":7,"name":"x"}`, `{"uri":"u:a","name":"a","mimeType":7}`}
+	wrong.lists["resources/templates/list"] = []string{`{"uriTemplate":[],"name":"x"}`, `{"uriTemplate":"t:a","name":"a"}`}
+	w := newWorld(t, nil, place{"wrong", overHTTP, wrong, ""}, place{"right", overHTTP, right, ""})
+	c := w.dial(proxyPath)
+	for method, want := range map[string]string{
+		"tools/list":               `{"tools":[{"name":"wrong__a","inputSchema":{},"future":7},`,
+		"prompts/list":             `{"prompts":[{"name":"wrong__a"},`,
+		"resources/list":           `{"resources":[{"uri":"wrong__u:a","name":"a"},`,
+		"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":"wrong__t:a","name":"a"},`,
+	} {
+		a := c.do(method, "{}")
+		if !strings.HasPrefix(a.result, want) || strings.Count(a.result, "wrong__") != 1 || !strings.Contains(a.result, "right__") {
+			t.Errorf("%s: got %s %s, want %s and what the other server lists", method, a.result, a.err, want)
+		}
+	}
+}
+
 // Servers that fail are left out with a line in the log, those that do not know the method without one;
 // if all fail that is an error.
 func TestPartialLists(t *testing.T) {

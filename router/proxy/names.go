@@ -160,25 +160,55 @@ func (n *naming) rewriteItem(server, method string, item []byte) []byte {
 		With: []byte(jsonrpc.StringID(write(server, jsonrpc.Text(raw))))})
 }
 
-// sound returns a raw capability without members of a wrong type, nil if it is no object: clients that read types
-// strictly would use no server because of one.
-func sound(name string, capability []byte) []byte {
-	if len(capability) == 0 || capability[0] != '{' {
+// typed returns a raw object without the members that have the wrong type, nil if it is none. Clients that read types
+// strictly would otherwise use no server because of one.
+func typed(object []byte, right func(member string, value []byte) bool) []byte {
+	if len(object) == 0 || object[0] != '{' {
 		return nil
 	}
-	out := capability
-	jsonrpc.Members(capability, func(member []byte, v jsonrpc.Span) bool {
-		value := v.Of(capability)
-		flag := slices.ContainsFunc(protocol.Announcements, func(a protocol.Announcement) bool {
-			return a.Kind == name && a.Capability == string(member)
-		})
-		if flag && string(value) != "true" && string(value) != "false" ||
-			(name == "experimental" || name == "extensions") && value[0] != '{' {
+	out := object
+	jsonrpc.Members(object, func(member []byte, v jsonrpc.Span) bool {
+		if !right(string(member), v.Of(object)) {
 			out = jsonrpc.Remove(out, string(member))
 		}
 		return true
 	})
 	return out
+}
+
+// typedCapability is typed for the capability of a name.
+func typedCapability(name string, capability []byte) []byte {
+	return typed(capability, func(member string, value []byte) bool {
+		flag := slices.ContainsFunc(protocol.Announcements, func(a protocol.Announcement) bool {
+			return a.Kind == name && a.Capability == member
+		})
+		switch {
+		case flag:
+			return string(value) == "true" || string(value) == "false"
+		case name == "experimental", name == "extensions":
+			return value[0] == '{'
+		}
+		return true
+	})
+}
+
+// beginnings are the first bytes of members of tools, prompts, resources and templates.
+var beginnings = map[string]byte{
+	"name": '"', "title": '"', "description": '"', "uri": '"', "uriTemplate": '"', "mimeType": '"',
+	"inputSchema": '{', "outputSchema": '{', "annotations": '{', "execution": '{', "_meta": '{',
+	"icons": '[', "arguments": '[',
+}
+
+// typedItem is typed for an item of a list; nil also if the item has no name or URI.
+func typedItem(method string, item []byte) []byte {
+	item = typed(item, func(member string, value []byte) bool {
+		first := beginnings[member]
+		return first == 0 || value[0] == first
+	})
+	if jsonrpc.Text(jsonrpc.Get(item, nameMember(method))) == "" {
+		return nil
+	}
+	return item
 }
 
 // mergeCapabilities returns the union of two raw capability objects. A flag is true if either is; objects are merged

@@ -186,7 +186,7 @@ func (e *Edge) noRoom(v protocol.Version) *jsonrpc.Error {
 		return routerError(v, "The router is shutting down", reason.Unavailable, true)
 	}
 	e.refusals.overloaded.Add(1)
-	return routerError(v, "The router is overloaded", reason.Overloaded, true)
+	return routerError(v, "The router is overloaded; end requests or sessions, or try again later", reason.Overloaded, true)
 }
 
 // track lists an exchange until untrack, so that it can be cancelled and counted. The error is a *jsonrpc.Error or

@@ -205,7 +205,7 @@ func (t *task) touch() {
 	}
 }
 
-// changedLocked tells those who listen. What a caller has no room for is not copied.
+// changedLocked tells those who listen.
 func (t *task) changedLocked() {
 	t.updated = time.Now()
 	if len(t.heard) == 0 {
@@ -213,9 +213,14 @@ func (t *task) changedLocked() {
 	}
 	state := t.stateLocked()
 	for x := range t.heard {
-		if x.edge.budget.Fits(t.owner.ID, len(state)) {
-			x.Notify(Subscribed(x, protocol.MethodTask, state))
-		}
+		t.tell(x, state)
+	}
+}
+
+// tell sends the state to a request that listens, unless its caller has no room for that.
+func (t *task) tell(x *Exchange, state []byte) {
+	if x.edge.budget.Fits(t.owner.ID, len(state)) {
+		x.Notify(Subscribed(x, protocol.MethodTask, state))
 	}
 }
 
@@ -227,7 +232,7 @@ func (t *task) watch(x *Exchange) (end func()) {
 		t.heard = map[*Exchange]bool{}
 	}
 	t.heard[x] = true
-	x.Notify(Subscribed(x, protocol.MethodTask, t.stateLocked()))
+	t.tell(x, t.stateLocked())
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()

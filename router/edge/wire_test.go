@@ -279,7 +279,7 @@ func TestHandlerFaults(t *testing.T) {
 }
 
 func TestOverload(t *testing.T) {
-	const want = `"error":{"code":-32000,"message":"The router is overloaded","data":{"server":"","reason":` +
+	const want = `"error":{"code":-32000,"message":"The router is overloaded; end requests or sessions, or try again later","data":{"server":"","reason":` +
 		`"overloaded","retryable":true}}}`
 	w := newWire(t, edge.Options{Limits: limit.Config{TrackedRequests: 1, Sessions: 3}})
 	h := w.open("2025-06-18")

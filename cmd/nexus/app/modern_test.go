@@ -179,3 +179,55 @@ func TestForeignRequestStates(t *testing.T) {
 		t.Errorf("got %d calls at the server, want one for each path", got)
 	}
 }
+
+// One caller's listeners leave room for what others send, and those beyond its share are refused until some end.
+func TestFloodOfListeners(t *testing.T) {
+	_, url := taskServer(t)
+	r := start(t, func(o *app.Options) {
+		o.Config.Servers = append(o.Config.Servers, server("peer", url))
+		o.Config.Auth.APIKeys = keys("ann", "bob")
+		o.Config.Limits.TrackedRequests = 20
+	})
+	for path, call := range map[string]string{
+		"/mcp": callOf("health_check", "{}"), "/proxy/mcp": callOf("peer__greet", "{}"), "/servers/peer/mcp": callOf("greet", "{}"),
+	} {
+		ann, bob := r.taskClient(path, "ann"), r.taskClient(path, "bob")
+		transport := &http.Transport{}
+		ann.HTTP = &http.Client{Transport: bearing{transport, "ann"}} // without a time limit
+		listen := func() *http.Response {
+			resp, err := ann.Post(t.Context(), `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"taskIds":["x"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":`+mcptest.Tasks+`}}}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp
+		}
+		var open []*http.Response
+		refused := 0
+		for range 40 {
+			resp := listen()
+			if resp.StatusCode == http.StatusOK {
+				open = append(open, resp)
+			} else if refused++; resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: got %d, want 429 and when to come again", path, resp.StatusCode)
+			}
+			if resp.StatusCode != http.StatusOK {
+				resp.Body.Close()
+			}
+			if got := bob.Do(t.Context(), "tools/call", call); got.Outcome() != "result" {
+				t.Fatalf("%s: another caller beside %d listeners: got %s", path, len(open), got.Outcome())
+			}
+		}
+		if len(open) > 20 || refused < 20 {
+			t.Errorf("%s: got %d listeners and %d refusals, want 20 listeners at most", path, len(open), refused)
+		}
+		for _, resp := range open {
+			resp.Body.Close()
+		}
+		mcptest.Eventually(t, "room for another listener", func() bool {
+			resp := listen()
+			defer resp.Body.Close()
+			return resp.StatusCode == http.StatusOK
+		})
+		transport.CloseIdleConnections()
+	}
+}

@@ -68,7 +68,7 @@ func (r *registry) open(
 func newRecord(src source, version protocol.Version, client inbound.ClientInfo) sessionid.Record {
 	return sessionid.Record{
 		Start:   time.Now(),
-		Owner:   sessionid.OwnerOf(src.caller.ID),
+		Owner:   sessionid.OwnerOf(src.caller.Owner()),
 		Unkeyed: src.caller.Anonymous,
 		Version: version,
 		Client:  client,
@@ -316,14 +316,14 @@ func (r *registry) revive(ep *endpoint, src source, id string) (*session, error)
 
 // mayRevive reports whether the session of record belongs to the client at src.
 func (r *registry) mayRevive(record *sessionid.Record, src source) bool {
-	if sessionid.OwnerOf(src.caller.ID) == record.Owner {
+	if sessionid.OwnerOf(src.caller.Owner()) == record.Owner {
 		return true
 	}
 	if !record.Unkeyed {
 		return false
 	}
 	remote := r.edge.access.remote(&http.Request{Header: src.header, RemoteAddr: src.addr})
-	return sessionid.OwnerOf(remote.ID) == record.Owner
+	return sessionid.OwnerOf(remote.Owner()) == record.Owner
 }
 
 // forbidRevival records that the client has ended the session of record. The error means that its home is not here, or

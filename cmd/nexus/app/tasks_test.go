@@ -283,7 +283,7 @@ func TestTasksOfAReplacedKey(t *testing.T) {
 		o.Config.Servers = append(o.Config.Servers, server("peer", url), server("book", book.serve(t).URL))
 		o.Config.Auth.APIKeys = ann("one")
 	})
-	begun := map[string]string{}
+	session, begun := r.session("/proxy/mcp", "one"), map[string]string{}
 	for path, call := range map[string]string{
 		"/mcp":              callOf("process_query", `{"query":"q","plan":[]}`),
 		"/servers/peer/mcp": callOf("slow_compute", `{"seconds":0.01}`),
@@ -306,6 +306,10 @@ func TestTasksOfAReplacedKey(t *testing.T) {
 	}
 	if got := asks.Do(t.Context(), "tools/call", callOf("book", "{}")).Failure(); got.Code != -32602 {
 		t.Errorf("a round trip: got %+v, want -32602", got)
+	}
+	session["X-API-Key"] = "two"
+	if resp, text := r.raw("POST", "/proxy/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, session); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("a session: got %d %s, want 404", resp.StatusCode, text)
 	}
 	for path, id := range begun {
 		c := r.taskClient(path, "two")

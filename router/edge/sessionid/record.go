@@ -33,12 +33,12 @@ type Record struct {
 	Client  inbound.ClientInfo
 }
 
-// Owner is a digest of a caller's id.
+// Owner is a digest of auth.Caller.Owner.
 type Owner [16]byte
 
-// OwnerOf returns the Owner of a caller id.
-func OwnerOf(caller string) Owner {
-	sum := sha256.Sum256([]byte(caller))
+// OwnerOf returns the Owner for an auth.Caller.Owner.
+func OwnerOf(owner string) Owner {
+	sum := sha256.Sum256([]byte(owner))
 	return Owner(sum[:16])
 }
 

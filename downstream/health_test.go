@@ -248,7 +248,7 @@ func TestDeadServerIsTriedInItsOwnTime(t *testing.T) {
 			if took := time.Since(began); took > 0 {
 				t.Fatalf("got answers after %v, want them at once", took)
 			}
-			m.Sessions().Leave(client, "")
+			m.Sessions().Leave(client)
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n := s.connections(); n < 3 || n > 20 {

@@ -297,7 +297,7 @@ func TestApplyWithinClientSessions(t *testing.T) {
 		m.Apply([]downstream.ServerConfig{c})
 	}
 	mcptest.Eventually(t, "the router's own session is there", func() bool { return m.Status()["a"].Sessions == 1 })
-	m.Sessions().Leave("c1", "")
+	m.Sessions().Leave("c1")
 	m.Stop()
 	if opened, ended := w.count("initialize"), len(w.seen(http.MethodDelete)); opened != ended {
 		t.Errorf("got %d of %d sessions ended, want all", ended, opened)

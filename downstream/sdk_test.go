@@ -110,7 +110,7 @@ func TestServersOfOthers(t *testing.T) {
 					t.Errorf("got progress %v, want %s", progress, want)
 				}
 			}
-			m.Sessions().Leave("c", "")
+			m.Sessions().Leave("c")
 		})
 	}
 }
@@ -156,7 +156,7 @@ func TestModernServerOfOthers(t *testing.T) {
 	r := request("a", "deploy")
 	r.Client, r.Proxied = "c", true
 	call(r)
-	m.Sessions().Leave("c", "")
+	m.Sessions().Leave("c")
 	mu.Lock()
 	defer mu.Unlock()
 	// Two sessions, the router's own and that of the client.

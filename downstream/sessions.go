@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,26 +33,27 @@ type Sessions struct {
 // Enter adds a client with the raw params of its initialize. Its sessions with servers open on first use.
 func (ss *Sessions) Enter(client string, params []byte) { ss.clients.Enter(client, params) }
 
-// Leave closes the sessions with servers of a caller's client and ends its subscriptions.
-func (ss *Sessions) Leave(client, caller string) {
+// Leave closes the client's sessions with servers and ends its subscriptions.
+func (ss *Sessions) Leave(client string) {
 	subscribed, entered := ss.clients.Leave(client)
 	var wg sync.WaitGroup
 	for _, s := range ss.servers.every() {
 		wg.Go(func() { s.Leave(client) })
 	}
-	subscribed = slices.DeleteFunc(subscribed, func(of server.Resource) bool { return entered && !ss.Shared(of.Name()) })
-	ss.endSubscriptions(client, caller, subscribed)
+	maps.DeleteFunc(subscribed, func(of server.Resource, _ string) bool { return entered && !ss.Shared(of.Name()) })
+	ss.endSubscriptions(client, subscribed)
 	wg.Wait()
 	ss.clients.Forget(client)
 }
 
-// endSubscriptions unsubscribes a client that has left from resources on sessions it shared.
-func (ss *Sessions) endSubscriptions(client, caller string, of []server.Resource) {
+// endSubscriptions unsubscribes a client that has left from resources on sessions it shared. Of each, its caller is
+// given.
+func (ss *Sessions) endSubscriptions(client string, subscribed map[server.Resource]string) {
 	ctx, cancel := context.WithTimeoutCause(ss.servers.ctx, unsubscribeTimeout, errors.New("its client has left"))
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(server.MaxRestoring)
-	for _, of := range of {
+	for of, caller := range subscribed {
 		if ctx.Err() != nil {
 			break
 		}

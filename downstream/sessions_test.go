@@ -76,7 +76,7 @@ func TestSessionsOfClients(t *testing.T) {
 				t.Errorf("got %d sessions in the status, want %d", got, want)
 			}
 			for _, c := range clients {
-				m.Sessions().Leave(c, "")
+				m.Sessions().Leave(c)
 			}
 			if got := m.Status()["a"].Sessions; tc.own && got != 0 {
 				t.Errorf("got %d sessions after all left, want none", got)
@@ -92,7 +92,7 @@ func TestLeaveSaysFarewell(t *testing.T) {
 	if _, err := m.Sessions().List(t.Context(), "a", "c", "tools/list"); err != nil {
 		t.Fatal(err)
 	}
-	m.Sessions().Leave("c", "")
+	m.Sessions().Leave("c")
 	deleted := w.seen(http.MethodDelete)
 	if len(deleted) != 1 || deleted[0].Header.Get("Mcp-Session-Id") == "" {
 		t.Fatalf("got %d DELETEs, want one that names the session", len(deleted))
@@ -306,7 +306,7 @@ func TestLeavingEndsConnecting(t *testing.T) {
 	failed := make(chan error, 1)
 	go func() { _, err := m.Sessions().Initialized(t.Context(), "a", "c"); failed <- err }()
 	mcptest.Eventually(t, "the client connects", func() bool { return len(w.seen(http.MethodPost)) == 1 })
-	m.Sessions().Leave("c", "")
+	m.Sessions().Leave("c")
 	select {
 	case <-ended:
 	case <-time.After(10 * time.Second): // connecting may take 15 s
@@ -334,7 +334,7 @@ func TestLeavingEndsASessionThatIsBeingOpened(t *testing.T) {
 	m.Sessions().Enter("c", hello("c"))
 	go m.Sessions().Initialized(t.Context(), "a", "c")
 	r := <-asked
-	m.Sessions().Leave("c", "")
+	m.Sessions().Leave("c")
 	select {
 	case <-r.Context().Done(): // then nobody takes the answer
 	case <-time.After(100 * time.Millisecond):

@@ -215,7 +215,7 @@ func TestStopUnderLoad(t *testing.T) {
 				m.Sessions().Notify(ctx, "b", client, "notifications/x", nil)
 				m.Catalog(ctx)
 				m.Call(ctx, request("a", "echo"))
-				m.Sessions().Leave(client, "")
+				m.Sessions().Leave(client)
 			}
 		})
 	}

@@ -47,7 +47,7 @@ func (c *callChain) oneAtATime(
 }
 
 func (c *callChain) subscribe(ctx context.Context, r *Request, next callFunc) (link.Reply, error) {
-	undo, err := c.clients.Subscribe(r.resource(), r.Client, r.Params, r.Hold)
+	undo, err := c.clients.Subscribe(r.resource(), r.Client, r.Caller, r.Params, r.Hold)
 	if err != nil {
 		return link.Reply{}, err
 	}

@@ -67,6 +67,7 @@ type logLevel struct {
 }
 
 type subscription struct {
+	caller  string // of the client
 	params  []byte // of resources/subscribe
 	release func() // ends the charge to the caller
 }
@@ -133,9 +134,9 @@ func (cs *Clients) Initialize(id string) (params []byte, initialized bool) {
 	return nil, false
 }
 
-// Leave returns the resources that a client is subscribed to. The client gets no more sessions. entered tells whether
-// it had sessions of its own. Forget must follow.
-func (cs *Clients) Leave(id string) (subscribed []Resource, entered bool) {
+// Leave returns the resources that a client is subscribed to, with its caller. The client gets no more sessions.
+// entered tells whether it had sessions of its own. Forget must follow.
+func (cs *Clients) Leave(id string) (subscribed map[Resource]string, entered bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.byID[id]
@@ -143,7 +144,11 @@ func (cs *Clients) Leave(id string) (subscribed []Resource, entered bool) {
 		return nil, false
 	}
 	c.left = true
-	return slices.Collect(maps.Keys(c.subscriptions)), c.initialize != nil
+	subscribed = make(map[Resource]string, len(c.subscriptions))
+	for of, s := range c.subscriptions {
+		subscribed[of] = s.caller
+	}
+	return subscribed, c.initialize != nil
 }
 
 // Forget removes a client that has left.
@@ -191,7 +196,7 @@ func (cs *Clients) SetLevel(server, id string, params []byte) (undo func(), err 
 
 // Subscribe records a subscription before it is sent, because the first update may directly follow the response. hold
 // charges it to the caller until it ends. undo reverts it.
-func (cs *Clients) Subscribe(of Resource, id string, params []byte, hold Hold) (undo func(), err error) {
+func (cs *Clients) Subscribe(of Resource, id, caller string, params []byte, hold Hold) (undo func(), err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.client(id)
@@ -214,7 +219,7 @@ func (cs *Clients) Subscribe(of Resource, id string, params []byte, hold Hold) (
 				Message: "the caller holds too many bytes; unsubscribe from some resources, or read the pending responses"}
 		}
 	}
-	c.subscriptions[of] = subscription{bytes.Clone(params), release}
+	c.subscriptions[of] = subscription{caller, bytes.Clone(params), release}
 	c.bytes += size
 	cs.subscribersOf(of).clients[c] = struct{}{}
 	return func() { cs.Unsubscribe(of, id, false) }, nil
@@ -338,7 +343,7 @@ func (cs *Clients) replay(server, id string, perClient bool) (calls []*link.Call
 		for of, s := range c.subscriptions {
 			if of.Server == server && !subscribed[of.URI] {
 				subscribed[of.URI] = true
-				calls = append(calls, &link.Call{Method: "resources/subscribe", Params: s.params})
+				calls = append(calls, &link.Call{Method: "resources/subscribe", Params: s.params, Caller: s.caller})
 			}
 		}
 	}

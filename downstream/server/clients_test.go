@@ -20,7 +20,7 @@ func TestClients_ForgetLeavesNothing(t *testing.T) {
 		}
 		for n := range 20 {
 			of := Resource{fmt.Sprint("server ", n%3), fmt.Sprint("x:", n)}
-			if _, err := cs.Subscribe(of, id, []byte(`{"uri":"x"}`), nil); err != nil {
+			if _, err := cs.Subscribe(of, id, "", []byte(`{"uri":"x"}`), nil); err != nil {
 				t.Fatal(err)
 			}
 			if n%4 == 0 {
@@ -36,7 +36,7 @@ func TestClients_ForgetLeavesNothing(t *testing.T) {
 		}
 	}
 	passing := Resource{"server 0", "x:0"} // of a client without a session, which never leaves
-	if _, err := cs.Subscribe(passing, "passing", []byte(`{"uri":"x"}`), nil); err != nil {
+	if _, err := cs.Subscribe(passing, "passing", "", []byte(`{"uri":"x"}`), nil); err != nil {
 		t.Fatal(err)
 	}
 	cs.Unsubscribe(passing, "passing", false)
@@ -58,22 +58,22 @@ func TestClients_BoundsBytes(t *testing.T) {
 	large := []byte(`{"uri":"` + strings.Repeat("x", maxClientBytes/4) + `"}`)
 	uri := func(n int) Resource { return Resource{"a", fmt.Sprint("x:", n)} }
 	for n := range 3 {
-		if _, err := cs.Subscribe(uri(n), "c", large, nil); err != nil {
+		if _, err := cs.Subscribe(uri(n), "c", "", large, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := cs.Subscribe(uri(3), "c", large, nil)
+	_, err := cs.Subscribe(uri(3), "c", "", large, nil)
 	if err == nil || !strings.Contains(err.Error(), "unsubscribe") {
 		t.Errorf("a fourth: got %v, want it refused", err)
 	}
 	if _, err := cs.SetLevel("a", "c", large); err == nil {
 		t.Error("a level of that size: got no error")
 	}
-	if _, err := cs.Subscribe(uri(3), "other", large, nil); err != nil {
+	if _, err := cs.Subscribe(uri(3), "other", "", large, nil); err != nil {
 		t.Errorf("another client: got %v", err)
 	}
 	cs.Unsubscribe(uri(0), "c", false)
-	if _, err := cs.Subscribe(uri(3), "c", large, nil); err != nil {
+	if _, err := cs.Subscribe(uri(3), "c", "", large, nil); err != nil {
 		t.Errorf("after one was ended: got %v", err)
 	}
 	for n := range 4 {
@@ -90,7 +90,7 @@ func TestClients_ReplayIsOfOneClient(t *testing.T) {
 	for i := range 3 {
 		id := fmt.Sprint("client ", i)
 		for n := range i + 1 {
-			if _, err := cs.Subscribe(Resource{"a", fmt.Sprint("x:", n)}, id, []byte(id), nil); err != nil {
+			if _, err := cs.Subscribe(Resource{"a", fmt.Sprint("x:", n)}, id, "", []byte(id), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -131,12 +131,12 @@ func TestClients_ChargeSubscriptions(t *testing.T) {
 		return func() { held -= n }, true
 	}
 	params := []byte(`{"future":"` + strings.Repeat("x", 60) + `"}`)
-	undo, err := cs.Subscribe(Resource{"a", "x:1"}, "c", params, hold)
+	undo, err := cs.Subscribe(Resource{"a", "x:1"}, "c", "", params, hold)
 	if err != nil || held < len(params) {
 		t.Fatalf("got %v and %d bytes, want it charged", err, held)
 	}
 	var f *link.Failure
-	if _, err := cs.Subscribe(Resource{"a", "x:2"}, "c", params, hold); !errors.As(err, &f) || f.Reason != reason.Overloaded {
+	if _, err := cs.Subscribe(Resource{"a", "x:2"}, "c", "", params, hold); !errors.As(err, &f) || f.Reason != reason.Overloaded {
 		t.Errorf("beyond what the caller may hold: got %v, want overloaded", err)
 	}
 	undo()

@@ -116,15 +116,13 @@ func (p *Proxy) leave(session string) {
 	c := p.clients[session]
 	delete(p.clients, session)
 	p.mu.Unlock()
-	caller := ""
 	if c != nil {
 		timer := time.AfterFunc(drainTimeout, c.cancel)
 		c.wg.Wait()
 		timer.Stop()
 		c.cancel()
-		caller = c.user().ID
 	}
-	p.servers.Sessions().Leave(session, caller)
+	p.servers.Sessions().Leave(session)
 }
 
 // errQueueFull is returned if a server takes a client's notifications too slowly.

@@ -24,7 +24,7 @@ func (s *Surface) initialize(ctx context.Context, x *edge.Exchange) {
 	s.p.servers.Sessions().Enter(x.Session, jsonrpc.Set(x.Message.Params, "protocolVersion", version))
 	answer, err := s.introduce(ctx, x)
 	if err != nil {
-		s.p.servers.Sessions().Leave(x.Session, x.Caller.ID)
+		s.p.servers.Sessions().Leave(x.Session)
 		s.p.opts.Fail(x, err)
 		return
 	}

@@ -31,7 +31,7 @@ func (t Tool) Reads() bool {
 	words = texts.Words(texts.Prefix(t.Description, 300))
 	for i, w := range words[:min(len(words), 6)] {
 		switch {
-		case reads(w):
+		case reads(w), i == 0 && w == "echo": // a device elsewhere
 			return !actsToo(words[i:min(len(words), i+3)])
 		case Acts(w):
 			return false
@@ -67,13 +67,10 @@ func actsToo(words []string) bool {
 var (
 	readingVerbs = verbSet(`
 analyse analyze assess browse calculate check classify compare compute convert count decode describe detect
-determine diff display
-estimate evaluate examine explain extract factor fetch filter find forecast get hash identify inspect inquire
-interpolate
-list locate look lookup match measure monitor obtain parse ping predict preview provide query read recommend
-resolve retrieve
-return scan search see show simplify solve sort stat suggest summarise summarize track translate validate verify
-view`)
+determine diff display divide echoes encode estimate evaluate examine explain extract factor fetch filter find
+forecast get hash identify inquire inspect interpolate list locate look lookup match measure monitor multiply
+obtain parse ping predict preview provide query read recommend resolve retrieve return scan search see show
+simplify solve sort stat subtract suggest sum summarise summarize track translate validate verify view`)
 	actingVerbs = verbSet(`
 accept activate add allocate append apply approve archive assign attach authorize ban block book buy call cancel
 change charge clear

@@ -32,6 +32,10 @@ func TestTool_Reads(t *testing.T) {
 		"nothing at all":                     {Tool{}, false},
 		"a verb in the third person with es": {Tool{Tool: "files", Description: "Searches files"}, true},
 		"a verb in the third person with y":  {Tool{Tool: "files", Description: "Classifies files"}, true},
+		"an echo":                            {Tool{Tool: "echo", Description: "Echo a message back"}, true},
+		"an echo, in the third person":       {Tool{Tool: "echo", Description: "Echoes a message"}, true},
+		"an echo that is a device":           {Tool{Tool: "echo_say", Description: "Announces text on an Echo"}, false},
+		"a sum":                              {Tool{Tool: "sum", Description: "Sums numbers"}, true},
 		"another script":                     {Tool{Tool: "查询", Description: "查询天气"}, false},
 	} {
 		if got := tc.tool.Reads(); got != tc.want {

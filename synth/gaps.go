@@ -135,7 +135,7 @@ func (g gaps) because(i int) string {
 		return tool + " failed"
 	case plan.UnmetUnclear:
 		if tool != "" && len(part.Missing) == 0 && len(part.Nearest) == 0 {
-			return "it is no plain command; write one if " + tool + " is to be called"
+			return "it is no plain command; write one, with texts in quotes, if " + tool + " is to be called"
 		}
 		return "it is not clear what to do"
 	}

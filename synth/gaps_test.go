@@ -74,7 +74,7 @@ func TestUnmetParts(t *testing.T) {
 			want: "Not everything worked:\n- send_email: too late\n\n- Not done: \"fly\", because no tool fits.\n" +
 				"- Not done: \"email them\", because send_email failed: Tool execution timed out after 30s."},
 		{name: "about an action", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet("should I email them?", plan.UnmetUnclear, "send_email")},
-			want: "Not done: \"should I email them?\", because it is no plain command; write one if send_email is to be called."},
+			want: "Not done: \"should I email them?\", because it is no plain command; write one, with texts in quotes, if send_email is to be called."},
 		{name: "long text", outcomes: []plan.Outcome{sum}, unmet: []plan.Unmet{unmet(strings.Repeat("word ", 100), plan.UnmetUnclear, "")},
 			want: "Not done: \"" + strings.Repeat("word ", 40) + "…\", because it is not clear what to do."},
 	} {

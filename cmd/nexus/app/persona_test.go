@@ -41,7 +41,7 @@ func TestPersonas(t *testing.T) {
 		send = `peer/send_invoice{"order":7,"to":"ada@example.org"}`
 		both = find + "; s2=" + send
 		part = `Not done: "send an invoice for the first of them", because it `
-		hint = part + `is no plain command; write one if send_invoice is to be called.` // the rules planned
+		hint = part + `is no plain command; write one, with texts in quotes, if send_invoice is to be called.` // the rules planned
 	)
 	rows := map[string]struct {
 		requests int    // to the planner

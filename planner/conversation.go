@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,6 +160,9 @@ func (c *conversation) complete(ctx context.Context) (string, error) {
 		}
 	}
 	resp, err := c.model.Complete(ctx, request)
+	if failure := new(llm.Error); errors.As(err, &failure) && failure.Kind == llm.Empty && !c.shown.native {
+		err = nil // no text is a text without a plan
+	}
 	c.usage.Add(resp.Usage)
 	c.tokens += max(resp.Usage.InputTokens+resp.Usage.OutputTokens, estimate(request, resp))
 	if c.shown.native {
@@ -471,6 +476,7 @@ func (c *conversation) showProblems(ctx context.Context, answer string, d *draft
 		next.Schemas = c.schemas(c.involved(ctx, d))
 	}
 	next.Problems = llm.Data("checking the plan", texts.Cut(strings.Join(lines, "\n"), maxAnswer))
+	answer = cmp.Or(strings.TrimSpace(answer), "(nothing)") // APIs refuse an empty message
 	c.add(llm.RoleAssistant, texts.Cut(answer, maxAnswer))
 	c.add(llm.RoleUser, prompts.Render("plan_repair", next))
 }

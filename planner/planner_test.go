@@ -163,6 +163,10 @@ func TestPlans(t *testing.T) {
 			want:    `model: s1=/nope{}`},
 		{name: "invalid JSON twice", calls: 2, log: "LLM returned invalid JSON for planning", warning: "no plan that can be read",
 			replies: []llmtest.Reply{{Text: `no`}, {Text: `[{"tool":`}}, want: fallback + " more"},
+		{name: "nothing, then a plan", calls: 2, replies: []llmtest.Reply{{}, {Text: searchPlan}},
+			want: `model: a=search/web_search{"query":"news"}`},
+		{name: "nothing twice", calls: 2, log: "LLM returned invalid JSON for planning", warning: "no plan that can be read",
+			replies: []llmtest.Reply{{}, {}}, want: fallback + " more"},
 		{name: "refused", calls: 1, log: "Planning failed: model stub: refused (HTTP 401): no", warning: "refused",
 			replies: []llmtest.Reply{{Status: 401, Text: "no"}}, want: fallback + " more"},
 		{name: "declined", calls: 1, log: "The model declined to plan", replies: []llmtest.Reply{refusal}, want: `model: `},
@@ -187,6 +191,11 @@ func TestPlans(t *testing.T) {
 			}
 			if n := len(f.Requests()); n != row.calls || got.Usage.Calls != row.calls {
 				t.Errorf("got %d calls, %d counted, want %d", n, got.Usage.Calls, row.calls)
+			}
+			for _, request := range f.Requests() {
+				if strings.Contains(string(request.Body), `"content":""`) {
+					t.Errorf("got the request %s, want no empty message", request.Body)
+				}
 			}
 			if !strings.Contains(f.log.String(), row.log) || row.log == "" && strings.Contains(f.log.String(), "ERROR") {
 				t.Errorf("got log %q, want %q in it", &f.log, row.log)

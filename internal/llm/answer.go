@@ -99,7 +99,7 @@ func (a *answer) complete() error {
 	case empty && a.refused != "":
 		return refusal(a.refused)
 	case empty:
-		return failure(Invalid, "the answer is empty")
+		return failure(Empty, "the model wrote nothing")
 	}
 	return nil
 }

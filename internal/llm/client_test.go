@@ -161,7 +161,7 @@ func TestFaults(t *testing.T) {
 		{"comments", []llmtest.Reply{{Text: long, Fault: llmtest.Comments}}, "", 0, 1},
 		{"length limit", []llmtest.Reply{{Text: long, Finish: "length"}}, llm.Truncated, 0, 1},
 		{"content filter", []llmtest.Reply{{Text: long, Finish: "content_filter"}}, llm.Refused, 0, 1},
-		{"empty", []llmtest.Reply{{Text: ""}}, llm.Invalid, 0, 1},
+		{"empty", []llmtest.Reply{{Text: ""}}, llm.Empty, 0, 1},
 		{"JSON of something else", []llmtest.Reply{{Raw: `{"hello":"world"}`, RawType: "application/json"}}, llm.Invalid, 0, 1},
 		{"error with status 200", []llmtest.Reply{{Raw: `{"error":{"message":"busy","code":503}}`, RawType: "application/json"}}, llm.Server, 503, 3},
 		{"broken frame", []llmtest.Reply{{Raw: "data: {\"choices\":[\n\ndata: [DONE]\n\n", RawType: "text/event-stream"}}, llm.Invalid, 0, 1},

@@ -25,6 +25,7 @@ const (
 	Truncated   Kind = "truncated"    // the response reached the length limit of the model
 	Refused     Kind = "refused"      // the endpoint or the model refused
 	Invalid     Kind = "invalid"      // the response is not a model's response
+	Empty       Kind = "empty"        // the response is complete and has no content
 )
 
 // Error is the reason why there is no response. Its text is one line and never contains the API key.

@@ -197,7 +197,7 @@ func TestRecordedErrors(t *testing.T) {
 			kind: "text/event-stream", raw: events(messageStart, `{"type":"message_delta","delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":"cyber","explanation":"That would harm."}},"usage":{"output_tokens":1}}`, messageStop)},
 		{api: llm.APIAnthropic, name: "Messages, pause", kind: "text/event-stream", raw: stopped("pause_turn"), want: llm.Invalid, message: "pause_turn", calls: 1},
 		{api: llm.APIAnthropic, name: "Messages, no end", kind: "text/event-stream", raw: events(messageStart, textStart, hello, blockStop), want: llm.Cut, message: "ended before", calls: 3},
-		{api: llm.APIAnthropic, name: "Messages, nothing", kind: "text/event-stream", raw: events(messageStart, endTurn, messageStop), want: llm.Invalid, message: "empty", calls: 1},
+		{api: llm.APIAnthropic, name: "Messages, nothing", kind: "text/event-stream", raw: events(messageStart, endTurn, messageStop), want: llm.Empty, message: "nothing", calls: 1},
 		{api: llm.APIAnthropic, name: "Messages, another shape", kind: "text/event-stream", raw: events(`{"type":"message_start","message":7}`), want: llm.Invalid, message: "unexpected form", calls: 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {

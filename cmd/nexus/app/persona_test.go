@@ -64,7 +64,7 @@ func TestPersonas(t *testing.T) {
 		"wrong members":             {2, find, hint},
 		"prose around":              {1, both, ""},
 		"prose alone":               {2, find, hint},
-		"silence":                   {1, find, hint},
+		"silence":                   {2, find, hint},
 		"endless search":            {5, "", `Not done: "Find the orders of the customer Ada and send an invoice for the first of them.", because no tool fits.`},
 		"refusal":                   {2, find, hint},
 		"refusal of the endpoint":   {1, "", "The model declined: the endpoint's content filter stopped the answer"},

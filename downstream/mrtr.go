@@ -27,8 +27,14 @@ const (
 )
 
 // NeedsInput reports whether a reply requests input instead of being the result.
-func NeedsInput(r link.Reply) bool {
-	return r.Names.Has(jsonrpc.NameResultType) && jsonrpc.Text(jsonrpc.Get(r.Result, "resultType")) == inputRequired
+func NeedsInput(r link.Reply) bool { return jsonrpc.Text(resultType(r)) == inputRequired }
+
+// resultType returns the raw type of a result; nil if it has none.
+func resultType(r link.Reply) []byte {
+	if !r.Names.Has(jsonrpc.NameResultType) {
+		return nil
+	}
+	return jsonrpc.Get(r.Result, "resultType")
 }
 
 // bridge converts input_required results of modern servers (MCP 2026-07-28, multi round-trip requests) to requests to
@@ -39,14 +45,19 @@ func (c *callChain) bridge(next callFunc) callFunc {
 	return func(ctx context.Context, r *Request) (link.Reply, error) {
 		next := asking(next)
 		reply, err := next(ctx, r)
-		in := input{Request: r}
-		switch {
-		case err != nil || reply.Err != nil:
+		if err != nil || reply.Err != nil {
 			return reply, err
-		case r.Modern && IsTask(reply) && !(reply.Modern && r.takesTasks()):
-			return link.Reply{}, in.fails("it answered %s with a task, which its client does not take", r.Method)
-		case r.Modern && reply.Modern:
-			return reply, nil
+		}
+		in := input{Request: r}
+		if r.Modern {
+			switch kind := resultType(reply); {
+			case isTask(kind) && !(reply.Modern && r.takesTasks()):
+				return link.Reply{}, in.fails("it answered %s with a task, which its client does not take", r.Method)
+			case reply.Modern && len(kind) > 0 && kind[0] != '"' && kind[0] != 'n':
+				return link.Reply{}, in.fails("its resultType is not a string")
+			case reply.Modern: // an extension may define other types
+				return reply, nil
+			}
 		}
 		for err == nil && reply.Err == nil {
 			required, problem := in.required(reply)
@@ -118,11 +129,8 @@ type input struct {
 
 // required reports whether a result requests input. The error tells why the result is invalid.
 func (in *input) required(reply link.Reply) (bool, error) {
-	if !reply.Names.Has(jsonrpc.NameResultType) {
-		return false, nil
-	}
 	read := reply.Modern || in.Step // handshake servers may use other values freely
-	kind := jsonrpc.Get(reply.Result, "resultType")
+	kind := resultType(reply)
 	switch text := jsonrpc.Text(kind); {
 	case kind == nil, string(kind) == "null", text == "complete":
 		return false, nil

@@ -72,17 +72,23 @@ func TestLostContinuation(t *testing.T) {
 
 // A result of another kind than the known ones is no success, nor is one that is no object.
 func TestUnknownResultType(t *testing.T) {
-	for result, want := range map[string]string{
-		`{"resultType":"riddle","content":[]}`: `unknown resultType "riddle"`, `{"resultType":7}`: "unknown resultType 7",
-		`{"resultType":{}}`: "unknown resultType {}", `{"resultType":"task"}`: `unknown resultType "task"`,
-		`[]`: "not an object", `7`: "not an object", `"x"`: "not an object", `null`: "not an object",
+	const object = "its result is not an object"
+	for result, want := range map[string][2]string{ // for a client with a handshake; for one that reads the type itself
+		`{"resultType":"riddle","content":[]}`: {`unknown resultType "riddle"`},
+		`{"resultType":7}`:                     {"unknown resultType 7", "its resultType is not a string"},
+		`{"resultType":{}}`:                    {"unknown resultType {}", "its resultType is not a string"},
+		`{"resultType":"task"}`:                {`unknown resultType "task"`, "with a task, which its client does not take"},
+		`[]`:                                   {object, object}, `7`: {object, object}, `"x"`: {object, object}, `null`: {object, object},
 	} {
 		m := start(t, pipes([]string{"a"}, modern(tool("raw"))))
-		r := request("a", "raw")
-		r.Params = []byte(`{"name":"raw","result":` + result + `}`)
-		_, err := m.Call(t.Context(), r)
-		if f := failureOf(err); f.Reason != reason.Protocol || !strings.Contains(f.Message, want) {
-			t.Errorf("%s: got %v, want a failure that says %s", result, err, want)
+		for i, want := range want {
+			r := request("a", "raw")
+			r.Modern = i == 1
+			r.Params = []byte(`{"name":"raw","result":` + result + `}`)
+			reply, err := m.Call(t.Context(), r)
+			if f := failureOf(err); want != "" && (f.Reason != reason.Protocol || !strings.Contains(f.Message, want)) || want == "" && string(reply.Result) != result {
+				t.Errorf("%s, read by the client: %t: got %s, %v, want a failure that says %q", result, r.Modern, reply.Result, err, want)
+			}
 		}
 	}
 }

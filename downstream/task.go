@@ -13,10 +13,9 @@ import (
 )
 
 // IsTask reports whether a reply names a task instead of being the result (MCP 2026-07-28, tasks extension).
-func IsTask(r link.Reply) bool {
-	return r.Names.Has(jsonrpc.NameResultType) &&
-		jsonrpc.Text(jsonrpc.Get(r.Result, "resultType")) == protocol.ResultTask
-}
+func IsTask(r link.Reply) bool { return isTask(resultType(r)) }
+
+func isTask(kind []byte) bool { return jsonrpc.Text(kind) == protocol.ResultTask }
 
 // takesTasks reports whether the request may be answered with a task.
 func (r *Request) takesTasks() bool {

@@ -153,7 +153,8 @@ func Add(path string, content []byte, into string, asked ...string) (*Addition, 
 	if err != nil {
 		return nil, err
 	}
-	secrets.asked, secrets.taken = asked, variablesNamed(filepath.Dir(file))
+	secrets.asked = asked
+	secrets.taken, _ = variablesNamed(filepath.Dir(file), "") // a new folder names none
 	c := loader{newChecker(func(string) (string, bool) { return "", false })}
 	c.docs = []*document{client}
 	done := &Addition{Imported: Imported{File: file}, Renamed: map[string]string{}}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -330,8 +329,6 @@ func (e *entry) replaced(at *token.Token, what *regexp.Regexp, by string) []byte
 	return []byte(strings.Join(e.lines, ""))
 }
 
-var reference = pattern.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)`)
-
 // orphans returns the change of the SecretsFile that removes the variables which only the server has used, nil if there
 // are none.
 func (e *entry) orphans() (*change.Change, error) {
@@ -340,31 +337,13 @@ func (e *entry) orphans() (*change.Change, error) {
 	if err != nil || len(v.known) == 0 {
 		return nil, err
 	}
-	rest := string(e.file.After)
-	for _, ending := range []string{".yaml", ".yml", ".json"} {
-		files, err := filepath.Glob(filepath.Join(folder, "*"+ending))
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range files {
-			if filepath.Base(name) == filepath.Base(e.name) {
-				continue
-			}
-			text, err := os.ReadFile(name)
-			if err != nil {
-				return nil, nil // it may name any of them
-			}
-			rest += string(text)
-		}
+	others, err := variablesNamed(folder, filepath.Base(e.name))
+	if err != nil {
+		return nil, nil // what cannot be read may name any of them
 	}
-	uses := func(text string) map[string]bool {
-		variables := map[string]bool{}
-		for _, m := range reference().FindAllStringSubmatch(text, -1) {
-			variables[m[1]] = true
-		}
-		return variables
-	}
-	own, others := uses(fmt.Sprint(orderedValue(e.value()))), uses(rest)
+	addNamed(others, e.file.After)
+	own := map[string]bool{}
+	addNamed(own, fmt.Append(nil, orderedValue(e.value())))
 	var kept []string
 	for line := range strings.Lines(string(v.file.Before)) {
 		name, _, _ := strings.Cut(strings.TrimSpace(line), "=")

@@ -216,7 +216,8 @@ func TestRemoveInOneFile(t *testing.T) {
 func TestRemoveCredentials(t *testing.T) {
 	const text = `{"mcpServers": {"a": {"url": "http://h/mcp", "headers": {
 		"Authorization": "Bearer hunter2x", "X-Odd": "Zk83nd", "X-Region": "eu", "X-Shared": "Pq7shared", "X-Asked": "asked"}}}}`
-	folder := write(t, "servers.yaml", "", "secrets.env", "# mine\nOTHER=1\n")
+	const odd = "[a" // no pattern of file names
+	folder := filepath.Join(write(t, odd+"/servers.yaml", "", odd+"/secrets.env", "# mine\nOTHER=1\n"), odd)
 	added, err := config.Add("client.json", []byte(text), folder, "asked")
 	if err != nil {
 		t.Fatal(err)

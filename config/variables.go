@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -144,19 +145,28 @@ func serverStem(server string) string {
 // named matches the variables that a configuration file names.
 var named = pattern.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)|\benv["']?[ \t]*:[ \t]*["']?([A-Za-z_][A-Za-z0-9_]*)`)
 
-// variablesNamed returns the variables that the configuration files of a folder name, as far as they can be read.
-func variablesNamed(folder string) map[string]bool {
+// variablesNamed returns the variables that the configuration files of a folder name, except those of one file. The
+// error is of what cannot be read.
+func variablesNamed(folder, except string) (map[string]bool, error) {
 	all := map[string]bool{}
-	for _, ending := range []string{".yaml", ".yml", ".json"} {
-		files, _ := filepath.Glob(filepath.Join(folder, "*"+ending)) // of a folder that no pattern can name: none
-		for _, file := range files {
-			text, _ := readFile(file, maxFile)
-			for _, m := range named().FindAllSubmatch(text, -1) {
-				all[string(m[1])+string(m[2])] = true
-			}
+	files, err := os.ReadDir(folder)
+	for _, f := range files {
+		ending := filepath.Ext(f.Name())
+		if f.Name() == except || !slices.Contains([]string{".yaml", ".yml", ".json"}, ending) {
+			continue
 		}
+		text, unread := readFile(filepath.Join(folder, f.Name()), maxFile)
+		err = errors.Join(err, unread)
+		addNamed(all, text)
 	}
-	return all
+	return all, err
+}
+
+// addNamed adds the variables that a text names.
+func addNamed(all map[string]bool, text []byte) {
+	for _, m := range named().FindAllSubmatch(text, -1) {
+		all[string(m[1])+string(m[2])] = true
+	}
 }
 
 // free reports whether a variable can be added to the file: nothing else gives it a value or reads it.

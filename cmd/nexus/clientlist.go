@@ -42,11 +42,7 @@ func (c *clientListCmd) Run(w *world) error {
 		all = append(all, c.state(w.ctx, client, system))
 	}
 	if c.JSON {
-		raw, err := plainJSON(all)
-		if err == nil {
-			_, err = fmt.Fprintln(w.stdout, string(indent(raw)))
-		}
-		return err
+		return printJSON(w, all)
 	}
 	for _, s := range all {
 		what := "not installed"

@@ -69,8 +69,7 @@ func (c *clusterStatusCmd) Run(w *world) error {
 		return fmt.Errorf("the router at %s runs alone; replicas have the setting cluster", c.Remote)
 	}
 	if c.JSON {
-		raw, _ := json.Marshal(h.Cluster) // cannot fail
-		_, err = fmt.Fprintln(w.stdout, string(indent(raw)))
+		err = printJSON(w, h.Cluster)
 	} else {
 		err = printCluster(w.stdout, h.Cluster)
 	}

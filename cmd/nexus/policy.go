@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,17 +60,12 @@ func (c *explainCmd) Run(w *world) error {
 
 func (c *explainCmd) print(w *world, x *app.Explanation) error {
 	if c.JSON {
-		raw, err := json.Marshal(struct {
+		return printJSON(w, struct {
 			Decision string `json:"decision"`
 			Rule     string `json:"rule,omitempty"`
 			When     string `json:"when,omitempty"`
 			Reason   string `json:"reason,omitempty"`
 		}{string(x.Action), x.Rule, x.When, x.Reason})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(w.stdout, string(indent(raw)))
-		return err
 	}
 	text := fmt.Sprintf("decision: %s\nrule: %s", x.Action, cmp.Or(x.Rule, "none"))
 	if x.When != "" {

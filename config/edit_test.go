@@ -216,7 +216,7 @@ func TestRemoveInOneFile(t *testing.T) {
 func TestRemoveCredentials(t *testing.T) {
 	const text = `{"mcpServers": {"a": {"url": "http://h/mcp", "headers": {
 		"Authorization": "Bearer hunter2x", "X-Odd": "Zk83nd", "X-Region": "eu", "X-Shared": "Pq7shared", "X-Asked": "asked"}}}}`
-	const odd = "[a" // no pattern of file names
+	const odd = "[a]" // as a pattern, it is the name of another folder
 	folder := filepath.Join(write(t, odd+"/servers.yaml", "", odd+"/secrets.env", "# mine\nOTHER=1\n"), odd)
 	added, err := config.Add("client.json", []byte(text), folder, "asked")
 	if err != nil {

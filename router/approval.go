@@ -18,7 +18,8 @@ import (
 const approvalLife = time.Hour
 
 // approvals seals plans that wait for approval. A sealed plan that its caller gives back unchanged and in time is
-// approved. A seal is the time when it expires and a MAC over this time, the plan, the caller and the profile.
+// approved. A seal is the time when it expires and a MAC over this time, the plan, the caller, its key or subject, and
+// the profile.
 type approvals struct {
 	keys func() [][]byte
 }
@@ -52,7 +53,7 @@ func sealed(key []byte, p *plan.Plan, o *execution.Origin, expires int64) []byte
 	out := binary.BigEndian.AppendUint64(nil, uint64(expires))
 	digest := p.Digest()
 	mac := hmac.New(sha256.New, key)
-	for _, part := range [][]byte{out, digest[:], []byte(o.Caller), []byte(o.Profile)} {
+	for _, part := range [][]byte{out, digest[:], []byte(o.Caller), []byte(o.Login), []byte(o.Profile)} {
 		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		mac.Write(part)
 	}

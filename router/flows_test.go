@@ -272,6 +272,7 @@ func TestFlows_Approval(t *testing.T) {
 		{"seal of nothing", auto, text(`"approval":"`, `"approval":"A`), ""},
 		{"without approval", auto, text(`"approval"`, `"x"`), ""},
 		{"other caller", auto, func(q *router.Query, plan string) string { q.Origin.Caller = "bob"; return plan }, ""},
+		{"later key of the name", auto, func(q *router.Query, plan string) string { q.Origin.Login = "another"; return plan }, ""},
 		{"other profile", auto, func(q *router.Query, plan string) string { q.Origin.Profile = "support"; return plan }, ""},
 		{"just in time", auto, func(_ *router.Query, plan string) string { time.Sleep(time.Hour - time.Second); return plan }, sent},
 		{"after an hour", auto, func(_ *router.Query, plan string) string { time.Sleep(time.Hour); return plan }, ""},

@@ -231,16 +231,11 @@ func (o *older) unwatch(uri string) {
 
 // Older returns a raw result of 2026-07-28 without the members that older versions do not have.
 func Older(result []byte) []byte {
-	var members []string
-	jsonrpc.Members(result, func(name []byte, _ jsonrpc.Span) bool {
-		switch text := string(name); text {
+	return jsonrpc.Map(result, func(name, value []byte) []byte {
+		switch string(name) {
 		case "resultType", "ttlMs", "cacheScope", "supportedVersions":
-			members = append(members, text)
+			return nil
 		}
-		return true
+		return value
 	})
-	for _, name := range members {
-		result = jsonrpc.Remove(result, name)
-	}
-	return result
 }

@@ -134,24 +134,34 @@ func Set(object []byte, name string, value []byte) []byte {
 
 // Remove returns a valid raw object without the members of a name.
 func Remove(object []byte, name string) []byte {
-	kept := []byte{'{'}
-	found := false
-	Members(object, func(n []byte, v Span) bool {
+	return Map(object, func(n, value []byte) []byte {
 		if string(n) == name {
-			found = true
+			return nil
+		}
+		return value
+	})
+}
+
+// Map returns a valid raw object with the raw values that f returns for its members, without those for which f returns
+// nil. It returns object itself, in which values other than objects have no members, if f changes nothing.
+func Map(object []byte, f func(name, value []byte) []byte) []byte {
+	out, changed := []byte{'{'}, false
+	Members(object, func(name []byte, v Span) bool {
+		value := f(name, v.Of(object))
+		if changed = changed || !bytes.Equal(value, v.Of(object)); value == nil {
 			return true
 		}
-		if len(kept) > 1 {
-			kept = append(kept, ',')
+		if len(out) > 1 {
+			out = append(out, ',')
 		}
-		kept, _ = jsontext.AppendQuote(kept, n)
-		kept = append(append(kept, ':'), object[v.Start:v.End]...)
+		out, _ = jsontext.AppendQuote(out, name)
+		out = append(append(out, ':'), value...)
 		return true
 	})
-	if !found {
+	if !changed {
 		return object
 	}
-	return append(kept, '}')
+	return append(out, '}')
 }
 
 func skipSpace(b []byte, i int) int {

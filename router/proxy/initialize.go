@@ -49,7 +49,7 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 	case s.only != "" && errors.As(err, new(*downstream.UnknownError)):
 		return nil, err
 	}
-	capabilities := []byte("{}")
+	var capabilities [][]byte
 	for i, a := range answers {
 		if a == nil {
 			a = []byte(assumed)
@@ -62,20 +62,15 @@ func (s *Surface) introduce(ctx context.Context, x *edge.Exchange) ([]byte, erro
 		if s.only != "" && answers[i] != nil {
 			return a, nil
 		}
-		of := jsonrpc.Get(a, "capabilities")
-		jsonrpc.Members(of, func(name []byte, v jsonrpc.Span) bool {
-			if c := typedCapability(string(name), v.Of(of)); c != nil {
-				capabilities = mergeCapabilities(capabilities, jsonrpc.Set(nil, string(name), c))
-			}
-			return true
-		})
+		capabilities = append(capabilities, typedCapabilities(jsonrpc.Get(a, "capabilities")))
 	}
 	if s.searches() && !x.Version.AtLeast(protocol.V20260728) { // where the list does not vary by client
-		capabilities = mergeCapabilities(capabilities, []byte(`{"tools":{"listChanged":true}}`))
+		capabilities = append(capabilities, []byte(`{"tools":{"listChanged":true}}`))
 	}
 	info := jsonrpc.Set(jsonrpc.Set(nil, "version", []byte(jsonrpc.StringID(s.p.opts.Version))), "name",
 		[]byte(jsonrpc.StringID(s.p.opts.Name)))
-	return jsonrpc.Set(jsonrpc.Set(nil, "serverInfo", info), "capabilities", capabilities), nil
+	return jsonrpc.Set(jsonrpc.Set(nil, "serverInfo", info), "capabilities",
+		union(capabilityLevels, capabilities)), nil
 }
 
 // assumed is the answer assumed of a server that is not connected, so that the client lists its items later.
@@ -93,9 +88,9 @@ func (s *Surface) offered(x *edge.Exchange, server string, answer []byte, modern
 	if mayAll(x, server) {
 		return answer
 	}
-	out := answer
-	tasks := jsonrpc.Get(answer, "capabilities", "extensions", protocol.ExtensionTasks)
-	jsonrpc.Members(jsonrpc.Get(answer, "capabilities"), func(name []byte, _ jsonrpc.Span) bool {
+	declared := jsonrpc.Get(answer, "capabilities")
+	tasks := jsonrpc.Get(declared, "extensions", protocol.ExtensionTasks)
+	declared = jsonrpc.Map(declared, func(name, value []byte) []byte {
 		may := false
 		switch kind := string(name); kind {
 		case auth.Tools, auth.Resources, auth.Prompts:
@@ -106,15 +101,17 @@ func (s *Surface) offered(x *edge.Exchange, server string, answer []byte, modern
 			may = true
 		}
 		if !may {
-			out = without(out, "capabilities", string(name))
+			return nil
 		}
-		return true
+		return value
 	})
 	if tasks != nil && x.Caller.MaySeeAny(auth.Tools, server) {
-		capabilities := jsonrpc.Set(jsonrpc.Get(out, "capabilities"), "extensions", jsonrpc.Set(nil, protocol.ExtensionTasks, tasks))
-		out = jsonrpc.Set(out, "capabilities", capabilities)
+		declared = jsonrpc.Set(declared, "extensions", jsonrpc.Set(nil, protocol.ExtensionTasks, tasks))
 	}
-	return out
+	if declared == nil {
+		return answer
+	}
+	return jsonrpc.Set(answer, "capabilities", declared)
 }
 
 // without removes the member at a path from an object.

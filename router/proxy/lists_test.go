@@ -122,6 +122,44 @@ func TestListsAreTyped(t *testing.T) {
 	}
 }
 
+// What a server declares and lists is read in time linear in its size. In the square of it, these take minutes.
+func TestManyMembers(t *testing.T) {
+	t.Parallel()
+	many := func(count int, format string) string {
+		var out strings.Builder
+		for i := range count {
+			fmt.Fprintf(&out, format+",", i)
+		}
+		return out.String()
+	}
+	const n = 40_000
+	for _, row := range []struct{ name, caps, prompt string }{
+		{"capabilities", `{` + many(n, `"a%d":{}`) + `"tools":{}}`, ""},
+		{"capabilities of wrong types", `{` + many(n, `"a%d":1`) + `"tools":{}}`, ""},
+		{"members of a capability", `{"experimental":{` + many(n, `"a%d":{}`) + `"b":{}},"tools":{}}`, ""},
+		{"members of wrong types", `{"experimental":{` + many(n, `"a%d":1`) + `"b":{}},"tools":{}}`, ""},
+		{"a repeated capability", `{` + many(n, `"x":{"a%d":{}}`) + `"tools":{}}`, ""},
+		{"a repeated member of a prompt", "", `{` + many(n, `"title":%d`) + many(n, `"a%d":1`) + `"name":"a"}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			large, other := filled(1), filled(1)
+			if row.caps != "" {
+				large.caps = row.caps
+			}
+			if row.prompt != "" {
+				large.lists["prompts/list"] = []string{row.prompt}
+			}
+			w := newWorld(t, nil, place{"large", overHTTP, large, ""}, place{"other", overHTTP, other, ""})
+			w.wait("large", "other")
+			a := w.dial(proxyPath).do("prompts/list", "{}")
+			if !strings.Contains(a.result, "large__") || !strings.Contains(a.result, "other__") {
+				t.Errorf("got %.300s %s, want the prompts of both servers", a.result, a.err)
+			}
+		})
+	}
+}
+
 // Servers that fail are left out with a line in the log, those that do not know the method without one;
 // if all fail that is an error.
 func TestPartialLists(t *testing.T) {

@@ -160,35 +160,23 @@ func (n *naming) rewriteItem(server, method string, item []byte) []byte {
 		With: []byte(jsonrpc.StringID(write(server, jsonrpc.Text(raw))))})
 }
 
-// typed returns a raw object without the members that have the wrong type, nil if it is none. Clients that read types
-// strictly would otherwise use no server because of one.
-func typed(object []byte, right func(member string, value []byte) bool) []byte {
-	if len(object) == 0 || object[0] != '{' {
-		return nil
-	}
-	out := object
-	jsonrpc.Members(object, func(member []byte, v jsonrpc.Span) bool {
-		if !right(string(member), v.Of(object)) {
-			out = jsonrpc.Remove(out, string(member))
+// typedCapabilities returns raw capabilities without what has the wrong type, as clients that read types strictly would
+// otherwise use no server because of one.
+func typedCapabilities(capabilities []byte) []byte {
+	return jsonrpc.Map(capabilities, func(kind, capability []byte) []byte {
+		if capability[0] != '{' {
+			return nil
 		}
-		return true
-	})
-	return out
-}
-
-// typedCapability is typed for the capability of a name.
-func typedCapability(name string, capability []byte) []byte {
-	return typed(capability, func(member string, value []byte) bool {
-		flag := slices.ContainsFunc(protocol.Announcements, func(a protocol.Announcement) bool {
-			return a.Kind == name && a.Capability == member
+		return jsonrpc.Map(capability, func(member, value []byte) []byte {
+			flag := slices.ContainsFunc(protocol.Announcements, func(a protocol.Announcement) bool {
+				return a.Kind == string(kind) && a.Capability == string(member)
+			})
+			object := string(kind) == "experimental" || string(kind) == "extensions"
+			if flag && string(value) != "true" && string(value) != "false" || object && value[0] != '{' {
+				return nil
+			}
+			return value
 		})
-		switch {
-		case flag:
-			return string(value) == "true" || string(value) == "false"
-		case name == "experimental", name == "extensions":
-			return value[0] == '{'
-		}
-		return true
 	})
 }
 
@@ -199,11 +187,14 @@ var beginnings = map[string]byte{
 	"icons": '[', "arguments": '[',
 }
 
-// typedItem is typed for an item of a list; nil also if the item has no name or URI.
+// typedItem returns a raw item of a list without the members that have the wrong type, see typedCapabilities; nil if it
+// has no name or URI.
 func typedItem(method string, item []byte) []byte {
-	item = typed(item, func(member string, value []byte) bool {
-		first := beginnings[member]
-		return first == 0 || value[0] == first
+	item = jsonrpc.Map(item, func(member, value []byte) []byte {
+		if first := beginnings[string(member)]; first != 0 && value[0] != first {
+			return nil
+		}
+		return value
 	})
 	if jsonrpc.Text(jsonrpc.Get(item, nameMember(method))) == "" {
 		return nil
@@ -211,21 +202,37 @@ func typedItem(method string, item []byte) []byte {
 	return item
 }
 
-// mergeCapabilities returns the union of two raw capability objects. A flag is true if either is; objects are merged
-// member by member.
-func mergeCapabilities(a, b []byte) []byte {
-	if len(a) == 0 || a[0] != '{' {
-		return b
+// capabilityLevels is how deep the specification nests capabilities: tasks.requests.tools.call.
+const capabilityLevels = 4
+
+// union returns the union of raw objects, the newest members first: a flag is true if one is, and objects are merged
+// member by member down to these levels. Of other values the first counts. Values that are no objects are left out.
+func union(levels int, objects [][]byte) []byte {
+	var names []string
+	values := map[string][][]byte{}
+	for _, object := range objects {
+		jsonrpc.Members(object, func(name []byte, v jsonrpc.Span) bool {
+			if values[string(name)] == nil {
+				names = append(names, string(name))
+			}
+			values[string(name)] = append(values[string(name)], v.Of(object))
+			return true
+		})
 	}
-	jsonrpc.Members(b, func(name []byte, v jsonrpc.Span) bool {
-		theirs := v.Of(b)
-		switch ours := jsonrpc.Get(a, string(name)); {
-		case ours == nil, string(ours) == "false" && string(theirs) == "true":
-			a = jsonrpc.Set(a, string(name), theirs)
-		case ours[0] == '{' && theirs[0] == '{':
-			a = jsonrpc.Set(a, string(name), mergeCapabilities(ours, theirs))
+	out := []byte{'{'}
+	for _, name := range slices.Backward(names) {
+		if len(out) > 1 {
+			out = append(out, ',')
 		}
-		return true
-	})
-	return a
+		all := values[name]
+		value := all[0]
+		switch {
+		case string(value) == "false" && slices.ContainsFunc(all, func(v []byte) bool { return string(v) == "true" }):
+			value = []byte("true")
+		case value[0] == '{' && len(all) > 1 && levels > 1:
+			value = union(levels-1, all)
+		}
+		out = append(append(append(out, jsonrpc.StringID(name)...), ':'), value...)
+	}
+	return append(out, '}')
 }

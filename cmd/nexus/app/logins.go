@@ -2,6 +2,7 @@ package app
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/agenticnexus/agenticnexus/config"
 	"github.com/agenticnexus/agenticnexus/downstream"
@@ -15,32 +16,48 @@ import (
 // sealingTokens is what the key of the tokens of callers is derived for.
 const sealingTokens = "tokens of callers"
 
-// Tokens returns the tokens that the replicas of a cluster share or, if that is nil, those in the state folder. Those
-// of callers are sealed with NEXUS_TOKEN_KEY, else with a key of the cluster or of the folder. After an error the store
-// keeps none of callers.
+// Tokens returns the tokens that the replicas of a cluster share or, if that is nil, those in the state folder. The
+// store keeps those of callers if it has some of a configured server, so that a command makes no key, and the error is
+// nil.
 func Tokens(c *Cluster, cfg *config.Config) (oauth.Store, error) {
-	folder, err := cfg.StateFolder()
-	store, key := oauth.NewStore(folder), []byte(cfg.TokenKey.Reveal())
-	if c != nil {
-		store = oauth.SharedStore(c.common)
+	store := storeOf(c, cfg)
+	if !slices.ContainsFunc(cfg.Servers, func(s downstream.ServerConfig) bool { return len(store.Callers(s.Name)) > 0 }) {
+		return store, nil
 	}
+	return sealed(store, c, cfg)
+}
+
+func storeOf(c *Cluster, cfg *config.Config) oauth.Store {
+	if c != nil {
+		return oauth.SharedStore(c.common)
+	}
+	folder, _ := cfg.StateFolder() // empty after an error
+	return oauth.NewStore(folder)
+}
+
+// sealed returns a store with the key of the tokens of callers: NEXUS_TOKEN_KEY, else one of the cluster or of the
+// state folder.
+func sealed(store oauth.Store, c *Cluster, cfg *config.Config) (oauth.Store, error) {
+	key := []byte(cfg.TokenKey.Reveal())
 	switch {
 	case len(key) > 0:
 	case c != nil:
 		_, key = c.ring.First(sealingTokens)
-	case err != nil:
-		return store, err
 	default:
-		if key, err = sessionid.DeriveKey(folder, sealingTokens); err != nil {
+		folder, err := cfg.StateFolder()
+		if err == nil {
+			key, err = sessionid.DeriveKey(folder, sealingTokens)
+		}
+		if err != nil {
 			return store, err
 		}
 	}
 	return store.Sealed(key)
 }
 
-// openTokens is Tokens, for a router that uses the store without a key if there is none.
+// openTokens returns the tokens of a router, which takes some of callers if there is a key to seal them with.
 func openTokens(c *Cluster, cfg *config.Config, log *slog.Logger) oauth.Store {
-	store, err := Tokens(c, cfg)
+	store, err := sealed(storeOf(c, cfg), c, cfg)
 	if err != nil && cfg.PerCaller() {
 		log.Warn("logins of callers cannot be kept; set state to a writable folder", "error", err)
 	}

@@ -204,7 +204,7 @@ const (
 	NameURI Names = 1 << iota // "uri"
 	NameResultType
 	NameIsError
-	NameMeta
+	NameMeta // "_meta", also in another case, which some parsers ignore
 	NameRequestState
 
 	AnyName = NameURI | NameResultType | NameIsError | NameMeta | NameRequestState
@@ -222,7 +222,7 @@ func namesIn(quoted []byte) Names {
 		return NameResultType
 	case string(quoted) == `"isError"`:
 		return NameIsError
-	case string(quoted) == `"_meta"`:
+	case len(quoted) == len(`"_meta"`) && bytes.EqualFold(quoted, []byte(`"_meta"`)):
 		return NameMeta
 	case string(quoted) == `"requestState"`:
 		return NameRequestState

@@ -10,6 +10,7 @@ func TestNames(t *testing.T) {
 		`{"a":[{"b":{"uri":1}}],"resultType":"complete"}`:      NameURI | NameResultType,
 		`{"\u0075ri":"a"}`:                                     AnyName,
 		`{"_meta":{"meta":1},"requestState":"s"}`:              NameMeta | NameRequestState,
+		`{"_Meta":1,"meta":2}`:                                 NameMeta,
 		`{"content":[],"isError":false}`:                       NameIsError,
 		`{"text":"\"uri\":"}`:                                  0,
 		`[{"URI":1,"uris":2,"resulttype":3},"resultType"]`:     0,

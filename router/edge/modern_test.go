@@ -69,6 +69,7 @@ func TestModernRequests(t *testing.T) {
 		{"version twice", meta(version + "," + version + "," + caps), list, 400, -32600},
 		{"progress token twice", meta(version + "," + caps + `,"progressToken":1,"progressToken":2`), list, 400, -32600},
 		{"progress token in another case", meta(version + "," + caps + `,"ProgressToken":1`), list, 400, -32600},
+		{"meta in another case", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_Meta":{"progressToken":1}}}`, header{}, 400, -32600},
 		{"no capabilities", meta(version), list, 400, -32602},
 		{"capabilities are no object", meta(version + `,"io.modelcontextprotocol/clientCapabilities":[]`), list, 400, -32602},
 		{"header but no meta", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, list, 400, -32602},

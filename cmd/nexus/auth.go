@@ -198,7 +198,8 @@ func (c *authLogoutCmd) callers(store oauth.Store) (callers []string, err error)
 		}
 	}
 	if !known && len(callers) == 0 {
-		return nil, &exitError{exitUsage, fmt.Sprintf("the configuration has no API key %s, and nobody of that name has logged in", c.Key)}
+		return nil, &exitError{exitUsage, fmt.Sprintf("the configuration has no API key %s, and nobody "+
+			"of that name has logged in", c.Key)}
 	}
 	return callers, nil
 }

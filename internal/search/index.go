@@ -52,8 +52,8 @@ func Owner(name string) (server, owner string) {
 	return server, owner
 }
 
-// Update replaces the tools of one server, or of one owner of a server (see Owned). Unchanged tools are not analysed again; changed tools with the same text
-// keep their vectors. Updates of one server must not overlap.
+// Update replaces the tools of one server, or of one owner of a server (see Owned). Unchanged tools are not analysed
+// again; changed tools with the same text keep their vectors. Updates of one server must not overlap.
 func (x *Index) Update(server string, tools []Tool) {
 	x.mu.RLock()
 	former := x.servers[server]

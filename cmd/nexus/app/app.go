@@ -382,10 +382,10 @@ func (a *App) Listen(ctx context.Context) error {
 	handler := a.handler()
 	if c != nil {
 		handler = c.receive(handler)
+		followLogins(a, c.common)
 	}
 	a.web.serve(limit.NewConnections(listener, limit.OpenFiles(), proxies, a.log), handler, a.log)
 	if c != nil {
-		followLogins(a, c.common)
 		follow := func(ctx context.Context) { followSwitches(ctx, a, c.common) }
 		if err := c.start(ctx, func() { a.web.ready.Store(false) }, follow); err != nil {
 			return err

@@ -10,7 +10,6 @@
 package logins
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -134,17 +133,17 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 		again(http.StatusForbidden, "Another site has sent this form. Enter the key here.")
 		return
 	}
-	form, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
+	var form url.Values
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
 	if err == nil {
-		r.Body = io.NopCloser(bytes.NewReader(form))
-		err = r.ParseForm()
+		form, err = url.ParseQuery(string(body))
 	}
 	if err != nil {
 		again(http.StatusBadRequest, "The form cannot be read.")
 		return
 	}
 	server := r.PathValue("server")
-	caller, present, refused := p.identify(r, server)
+	caller, present, refused := p.identify(r.Context(), form.Get("key"), server)
 	switch {
 	case refused != nil:
 		again(refused.Status, "Refused: "+refused.Text+".")
@@ -152,7 +151,7 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 	case !present || caller.Login == "":
 		again(http.StatusUnauthorized, "An API key or an access token is needed.")
 		return
-	case edge.PassOn(p.Edge, w, r, r.PathValue("home"), form):
+	case edge.PassOn(p.Edge, w, r, r.PathValue("home"), body):
 		return
 	}
 	s, ok := p.Servers.LoginAt(server, caller.Login)
@@ -160,7 +159,8 @@ func (p *Pages) begin(w http.ResponseWriter, r *http.Request) {
 		again(http.StatusNotFound, "There is no such server that "+caller.Name+" can log in to.")
 		return
 	}
-	begun := &pending{server: server, caller: caller, browser: edge.Home(p.Edge) + "." + rand.Text(), until: time.Now().Add(loginTime)}
+	secret := edge.Home(p.Edge) + "." + rand.Text()
+	begun := &pending{server: server, caller: caller, browser: secret, until: time.Now().Add(loginTime)}
 	if !p.enter(begun) {
 		again(http.StatusTooManyRequests, "Too many logins have begun. Finish one, or wait some minutes.")
 		return
@@ -190,10 +190,12 @@ func (p *Pages) back(r *http.Request, server string) string {
 
 // identify returns the caller of the key or token that is shown. A token for one MCP endpoint has to be for one that
 // has the server.
-func (p *Pages) identify(r *http.Request, server string) (c auth.Caller, present bool, refused *auth.Refusal) {
-	shown := http.Header{"Authorization": {"Bearer " + strings.TrimSpace(r.PostForm.Get("key"))}}
+func (p *Pages) identify(
+	ctx context.Context, key, server string,
+) (c auth.Caller, present bool, refused *auth.Refusal) {
+	shown := http.Header{"Authorization": {"Bearer " + strings.TrimSpace(key)}}
 	for _, path := range []string{"/mcp", "/proxy/mcp", "/sse", "/proxy/sse", "/servers/" + server + "/mcp"} {
-		if c, present, refused = p.Keys.Authenticate(r.Context(), shown, path); refused == nil {
+		if c, present, refused = p.Keys.Authenticate(ctx, shown, path); refused == nil {
 			break
 		}
 	}

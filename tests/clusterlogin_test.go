@@ -242,7 +242,6 @@ func TestCluster_NoCallUsesAnothersToken(t *testing.T) {
 	c := mailCluster(t, o, 2)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	mails := regexp.MustCompile(`(?:mail of |of_)(\w+)`)
 	var all sync.WaitGroup
 	var served atomic.Int64
 	for i, key := range []string{"ann", "bob"} {
@@ -271,9 +270,9 @@ func TestCluster_NoCallUsesAnothersToken(t *testing.T) {
 				default:
 					got = <-c.whoami(client)
 				}
-				for _, found := range mails.FindAllStringSubmatch(string(got.Result)+string(got.Error), -1) {
+				for _, user := range mcptest.Owners(string(got.Result) + string(got.Error)) {
 					served.Add(1)
-					if found[1] != key {
+					if user != key {
 						t.Errorf("%s got %s %s", key, got.Result, got.Error)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -28,6 +29,16 @@ func Mailbox() *Server {
 		_, _ = io.WriteString(w, m.Response(result))
 		return true
 	}}
+}
+
+var owner = regexp.MustCompile(`(?:mail of |of_)([\w-]+)`)
+
+// Owners returns the users of a Mailbox whose mail or tools a text has.
+func Owners(text string) (users []string) {
+	for _, found := range owner.FindAllStringSubmatch(text, -1) {
+		users = append(users, found[1])
+	}
+	return users
 }
 
 // Browser is the browser of a person, whom an OAuth knows by a cookie.

@@ -206,14 +206,16 @@ type kept struct {
 }
 
 func openKept(a *App, folder string) kept {
+	k := kept{tokens: openTokens(a.opts.Cluster, &a.opts.Config, a.log)}
 	if c := a.opts.Cluster; c != nil {
-		return kept{switches: &sharedSwitches{mirror: c.common}, tokens: openTokens(c, &a.opts.Config, a.log), pins: c.common}
+		k.switches, k.pins = &sharedSwitches{mirror: c.common}, c.common
+		return k
 	}
 	switches, err := openSwitches(folder)
 	if err != nil {
 		a.log.Warn("servers are as configured", "error", err)
 	}
-	k := kept{switches: switches, tokens: openTokens(nil, &a.opts.Config, a.log)}
+	k.switches = switches
 	if folder != "" {
 		k.lists = filepath.Join(folder, "lists")
 	}

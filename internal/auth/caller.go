@@ -61,6 +61,9 @@ func newCaller(kc KeyConfig, digest [sha256.Size]byte) (Caller, error) {
 // owner.
 func (c Caller) Owner() string { return c.ID + "\x00" + c.Login }
 
+// Owns reports whether the caller owns what another caller has begun: whether they have the same Owner.
+func (c Caller) Owns(begun Caller) bool { return c.ID == begun.ID && c.Login == begun.Login }
+
 // Now returns the caller with the current rights of its key or tokens. It reports false if the key, or every token
 // that gave these rights, is no longer valid; then the caller may use nothing.
 func (c Caller) Now() (Caller, bool) {

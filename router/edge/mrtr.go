@@ -418,7 +418,7 @@ func (ep *endpoint) retry(
 	state := jsonrpc.Text(jsonrpc.Get(in.Params, "requestState"))
 	found, _ := ep.edge.mrtrs.byState.Load(state)
 	t, _ := found.(*mrtr)
-	if t == nil || t.endpoint != ep || t.x.Caller.Owner() != caller.Owner() || !sameRequest(&t.x.Message, &in.Message) ||
+	if t == nil || t.endpoint != ep || !caller.Owns(t.x.Caller) || !sameRequest(&t.x.Message, &in.Message) ||
 		!ep.edge.mrtrs.byState.CompareAndDelete(state, t) {
 		return nil, nil, ErrNoRoundTrip
 	}

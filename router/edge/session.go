@@ -109,7 +109,7 @@ func (s *session) touch() { s.used.Store(int64(s.endpoint.edge.now())) }
 
 // belongsTo reports whether the caller may use the session.
 func (s *session) belongsTo(caller auth.Caller) bool {
-	return s.local || !s.endpoint.edge.access.needsKey() || s.owner.Owner() == caller.Owner()
+	return s.local || !s.endpoint.edge.access.needsKey() || caller.Owns(s.owner)
 }
 
 // outlived reports whether the session must be reopened for the caller: it was opened without a key and keys are needed
@@ -118,7 +118,7 @@ func (s *session) outlived(caller auth.Caller) bool {
 	if s.local || !s.endpoint.edge.access.needsKey() {
 		return false
 	}
-	return s.owner.Anonymous || s.owner.Expired() && s.owner.Owner() == caller.Owner()
+	return s.owner.Anonymous || s.owner.Expired() && caller.Owns(s.owner)
 }
 
 // check cancels requests of revoked keys, and ends a session that is idle or whose key is revoked.

@@ -308,7 +308,7 @@ func (k *taskTable) add(budget *limit.Budget, t *task) bool {
 func (k *taskTable) of(x *Exchange, id string) *task {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if t := k.byID[id]; t != nil && t.owner.Owner() == x.Caller.Owner() && t.surface == x.Surface {
+	if t := k.byID[id]; t != nil && x.Caller.Owns(t.owner) && t.surface == x.Surface {
 		return t
 	}
 	return nil

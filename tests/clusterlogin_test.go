@@ -30,24 +30,11 @@ func mailCluster(t *testing.T, o *mcptest.OAuth, n int) *replicated {
 			sha256.Sum256([]byte("ann")), sha256.Sum256([]byte("bob"))))
 }
 
-// keyed adds a key to each request.
-type keyed struct {
-	http.RoundTripper
-	key string
-}
-
-// RoundTrip implements http.RoundTripper.
-func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-API-Key", k.key)
-	return k.RoundTripper.RoundTrip(r)
-}
-
 // client returns a client of a caller, which sends the pages that it is asked to show.
 func (c *replicated) client(router, key string) (client *mcptest.Client, pages chan string) {
 	pages = make(chan string, 10)
 	return &mcptest.Client{
-		URL: router + "/proxy/mcp", HTTP: &http.Client{Transport: keyed{c.http.Transport, key}},
+		URL: router + "/proxy/mcp", HTTP: &http.Client{Transport: mcptest.WithKey(c.http.Transport, key)},
 		Capabilities: `{"elicitation":{"url":{}}}`,
 		Answers: func(m mcptest.Message) string {
 			var p struct{ URL string }

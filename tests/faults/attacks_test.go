@@ -275,18 +275,7 @@ func (w *attacked) suffer() {
 
 // clientOf returns the HTTP client of a caller.
 func clientOf(caller int) *http.Client {
-	return &http.Client{Transport: withKey{&http.Transport{MaxIdleConnsPerHost: 100}, key(caller)}}
-}
-
-// withKey adds an API key to requests.
-type withKey struct {
-	*http.Transport
-	key string
-}
-
-func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
-	r.Header.Set("X-API-Key", k.key)
-	return k.Transport.RoundTrip(r)
+	return &http.Client{Transport: mcptest.WithKey(&http.Transport{MaxIdleConnsPerHost: 100}, key(caller))}
 }
 
 func (w *attacked) dial(i int) *mcptest.Client {

@@ -32,7 +32,7 @@ func reloadFaults() []fault {
 			name: "a configuration file becomes " + damage.name, outcome: "no key: 401; the key: result, other tools unknown; exit status 0", waits: true,
 			run: func(w *world) string {
 				const key = "the right one"
-				w.http.Transport = keyed{w.http.Transport, key}
+				w.http.Transport = mcptest.WithKey(w.http.Transport, key)
 				settings := fmt.Sprintf("auth:\n  api_keys:\n    - name: only\n      sha256: %x\n      tools:\n        deny: [%s__write]", sha256.Sum256([]byte(key)), subject)
 				p := w.program(&w.log, settings, w.remote(&mcptest.Server{}))
 				w.ready()
@@ -60,7 +60,7 @@ func reloadFaults() []fault {
 // stranger calls without a key and returns the status of the answer.
 func (w *world) stranger() int {
 	w.t.Helper()
-	resp, err := w.http.Transport.(keyed).RoundTripper.RoundTrip(w.request(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + subject + `__echo","arguments":{}}}`))
+	resp, err := w.http.Transport.(mcptest.Keyed).RoundTripper.RoundTrip(w.request(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + subject + `__echo","arguments":{}}}`))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -76,17 +76,4 @@ func (w *world) request(body string) *http.Request {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	return r
-}
-
-// keyed adds an API key to requests.
-type keyed struct {
-	http.RoundTripper
-	key string
-}
-
-// RoundTrip implements http.RoundTripper.
-func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-API-Key", k.key)
-	return k.RoundTripper.RoundTrip(r)
 }

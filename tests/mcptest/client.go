@@ -38,6 +38,29 @@ type Client struct {
 	replies map[string]chan Message // by id; nil but over HTTP+SSE
 }
 
+// WithKey returns a transport that adds an API key to requests, none if it is empty.
+func WithKey(t http.RoundTripper, key string) Keyed { return Keyed{t, key} }
+
+// Keyed is a transport of WithKey.
+type Keyed struct {
+	http.RoundTripper
+	key string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (k Keyed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if k.key != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("X-API-Key", k.key)
+	}
+	return k.RoundTripper.RoundTrip(r)
+}
+
+// CloseIdleConnections is for the method of http.Client.
+func (k Keyed) CloseIdleConnections() {
+	(&http.Client{Transport: k.RoundTripper}).CloseIdleConnections()
+}
+
 // Dial opens a session.
 func Dial(ctx context.Context, hc *http.Client, url string) (*Client, error) {
 	c := &Client{URL: url, HTTP: hc}

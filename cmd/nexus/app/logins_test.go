@@ -599,19 +599,6 @@ func TestLoginNeedsCaller(t *testing.T) {
 	}
 }
 
-// withKey adds a key to each request.
-type withKey struct {
-	http.RoundTripper
-	key string
-}
-
-// RoundTrip implements http.RoundTripper.
-func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-API-Key", k.key)
-	return k.RoundTripper.RoundTrip(r)
-}
-
 // Clients of the official SDK show the page, in either era.
 func TestLoginByOfficialSDK(t *testing.T) {
 	r := start(t, withMail(t, &mcptest.OAuth{}))
@@ -629,7 +616,7 @@ func TestLoginByOfficialSDK(t *testing.T) {
 			},
 		})
 		session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: r.base + "/proxy/mcp",
-			HTTPClient: &http.Client{Transport: withKey{transport, key}}}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+			HTTPClient: &http.Client{Transport: mcptest.WithKey(transport, key)}}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 		if err != nil {
 			t.Fatalf("%s: %v", version, err)
 		}

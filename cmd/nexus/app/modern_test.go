@@ -193,7 +193,7 @@ func TestFloodOfListeners(t *testing.T) {
 	} {
 		ann, bob := r.taskClient(path, "ann"), r.taskClient(path, "bob")
 		transport := &http.Transport{}
-		ann.HTTP = &http.Client{Transport: bearing{transport, "ann"}} // without a time limit
+		ann.HTTP = &http.Client{Transport: mcptest.WithKey(transport, "ann")} // without a time limit
 		listen := func() *http.Response {
 			resp, err := ann.Post(t.Context(), `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"taskIds":["x"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":`+mcptest.Tasks+`}}}`)
 			if err != nil {

@@ -28,21 +28,7 @@ func (r *running) taskClient(path, key string) *mcptest.Client {
 	transport := &http.Transport{}
 	r.t.Cleanup(transport.CloseIdleConnections)
 	return &mcptest.Client{URL: r.base + path, Version: mcptest.Modern, Capabilities: mcptest.Tasks,
-		HTTP: &http.Client{Timeout: deadline, Transport: bearing{transport, key}}}
-}
-
-// bearing adds a key to requests.
-type bearing struct {
-	http.RoundTripper
-	key string
-}
-
-func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if b.key != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("X-Api-Key", b.key)
-	}
-	return b.RoundTripper.RoundTrip(r)
+		HTTP: &http.Client{Timeout: deadline, Transport: mcptest.WithKey(transport, key)}}
 }
 
 // declares reports whether server/discover of a surface declares the extension.
